@@ -1,0 +1,50 @@
+"""rankinite: learning to rank, from RankNet to the ensemble that won the Yahoo! challenge.
+
+The public names are flat and loaded on first use, so that ``import rankinite`` stays cheap::
+
+    import rankinite as rk
+
+    train, valid, test = rk.artificial(n_queries=(2_000, 500, 1_000))
+    model = rk.LambdaMART(measure="ndcg@10").fit(train, valid=valid)
+    print(rk.evaluate(model, test, ["ndcg@10", "err@10"]))
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Dataset": "rankinite.data",
+    "artificial": "rankinite.data",
+    "read": "rankinite.data",
+    "write_svmlight": "rankinite.data",
+    "Measure": "rankinite.measures",
+    "measure": "rankinite.measures",
+    "evaluate": "rankinite.measures",
+    "compare": "rankinite.measures",
+    "LambdaMART": "rankinite.boosting",
+    "MART": "rankinite.boosting",
+    "load": "rankinite.models",
+    "RankiniteError": "rankinite.errors",
+    "DataError": "rankinite.errors",
+    "ParameterError": "rankinite.errors",
+    "ModelFileError": "rankinite.errors",
+    "RankiniteWarning": "rankinite.errors",
+}
+
+__all__ = ["__version__", *sorted(_HOMES)]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'rankinite' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

@@ -1,0 +1,375 @@
+"""What LambdaMART and MART share: fitting, scoring, saving, resuming."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from rankinite._numba import threads
+from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Progress, best_round
+from rankinite.boosting.loop import Callback, History, Run, Watched, boost
+from rankinite.boosting.objectives import Objective
+from rankinite.data import Dataset
+from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.data.row_keys import row_keys
+from rankinite.distributed import Communicator, Serial
+from rankinite.errors import DataError, ParameterError
+from rankinite.measures import Measure, measure
+from rankinite.measures.evaluation import Evaluator, mean_value
+from rankinite.models.file import Arrays, State
+from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.ranker import Ranker, training_data
+from rankinite.models.scorer import as_scorer, base_scores
+from rankinite.models.storage import from_state, load, nested, to_state, unnested
+from rankinite.trees import (
+    Forest,
+    Grower,
+    GrowthParameters,
+    bins_of_thresholds,
+    score_binned,
+    score_features,
+)
+
+# Parameters that may differ between an interrupted run and the one that resumes it: they do not
+# change which trees are grown.
+_FREE_ON_RESUME = {"n_estimators", "early_stopping", "n_threads", "verbose", "base_model"}
+
+
+class BoostedTrees(Ranker):
+    """A sum of regression trees, grown one after the other on the λs of an objective.
+
+    Attributes
+    ----------
+    forest_ : Forest
+    n_features_in_ : int
+    feature_names_in_ : list of str or None
+    history_ : dict
+        ``history_["valid"]["ndcg@10"][t]`` is the mean of the measure after t + 1 trees.
+    best_iteration_ : int
+        Number of trees at which the validation measure was highest; all of them without
+        validation data.
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        "n_estimators": Whole(1),
+        "max_leaf_nodes": Whole(2),
+        "learning_rate": Real(0.0),
+        "min_samples_leaf": Whole(1),
+        "max_bins": Whole(2, 255),
+        "split": OneOf(("least_squares", "newton")),
+        "row_fraction": Real(0.0, 1.0),
+        "feature_fraction": Real(0.0, 1.0),
+        "early_stopping": Whole(1, optional=True),
+        "sigma": Real(0.0),
+        "random_state": Whole(0, 2**63 - 1),
+        "n_threads": Whole(1, optional=True),
+        "verbose": Whole(0),
+    }
+
+    measure: str | Measure
+    valid_measure: str | Measure | None
+    n_estimators: int
+    max_leaf_nodes: int
+    learning_rate: float
+    min_samples_leaf: int
+    max_bins: int
+    split: str
+    row_fraction: float
+    feature_fraction: float
+    base_model: Any
+    early_stopping: int | None
+    sigma: float
+    random_state: int
+    verbose: int
+
+    forest_: Forest
+    history_: History
+    best_iteration_: int
+
+    @abstractmethod
+    def _objective(
+        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+    ) -> Objective:
+        """What to learn on this data."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        weight: Any = None,
+        query_weight: Any = None,
+        valid: Dataset | Mapping[str, Dataset] | None = None,
+        callbacks: Sequence[Callback] = (),
+        resume: str | os.PathLike[str] | Self | None = None,
+    ) -> Self:
+        """Train on labelled queries.
+
+        Parameters
+        ----------
+        X : Dataset, matrix or frame
+            A Dataset brings its labels, queries and weights along.
+        y, qid, weight, query_weight
+            Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
+        valid : Dataset or dict of Datasets, optional
+            Sets to measure after every tree. Early stopping watches the one called "valid", or
+            the last one.
+        callbacks : sequence
+            Objects with ``after_round(run)`` (true ends the training) and ``finish(run)``.
+        resume : path or model, optional
+            A checkpoint of an interrupted run with the same data and parameters: its trees are
+            taken over, and the result is the model that the run would have given, bit for bit.
+
+        Returns
+        -------
+        self
+            With an interrupt (Ctrl-C) the model keeps the trees it has, and the interrupt goes on.
+        """
+        self._check_params()
+        dataset = training_data(X, y, qid, weight, query_weight)
+        sets = _named_sets(valid, self.early_stopping)
+        with threads(self.n_threads):
+            self._train(dataset, sets, callbacks, resume)
+        return self
+
+    def _train(
+        self,
+        dataset: Dataset,
+        sets: dict[str, Dataset],
+        callbacks: Sequence[Callback],
+        resume: Any,
+    ) -> None:
+        communicator = Serial()
+        binned = dataset.binned(self.max_bins)
+        keys = row_keys(binned, dataset.y, dataset.weight, dataset.offsets)
+        objective = self._objective(dataset, keys, communicator)
+        base = None if self.base_model is None else as_scorer(self.base_model)
+        start = objective.start() if base is None else 0.0
+        watched = {
+            name: Watched(
+                _binned_like(rows, binned.mapper, name),
+                start + base_scores(base, rows) + np.zeros(rows.n_rows),
+                self._evaluation(rows),
+            )
+            for name, rows in sets.items()
+        }
+        run = Run(n_rounds=self.n_estimators)
+        fingerprint = f"{np.bitwise_xor.reduce(keys):016x}"
+        if resume is not None:
+            self._take_over(run, resume, binned.mapper, fingerprint)
+        grower = Grower(binned, self._growth(dataset), keys, dataset.n_rows, communicator)
+
+        def keep(run: Run) -> None:
+            self._keep(run, dataset, base, start, fingerprint)
+
+        callbacks = [*self._own_callbacks(sets), *callbacks]
+        for callback in callbacks:
+            if isinstance(callback, Checkpoint):
+                callback.save = _checkpoint_of(self, keep)
+        try:
+            boost(
+                run,
+                objective,
+                grower,
+                start + base_scores(base, dataset) + np.zeros(dataset.n_rows),
+                watched,
+                learning_rate=float(self.learning_rate),
+                seed=int(self.random_state),
+                callbacks=callbacks,
+            )
+        finally:
+            keep(run)
+            self._choose_best(sets)
+
+    def _growth(self, dataset: Dataset) -> GrowthParameters:
+        return GrowthParameters(
+            max_leaf_nodes=int(self.max_leaf_nodes),
+            min_samples_leaf=int(self.min_samples_leaf),
+            split=self.split,
+            row_fraction=float(self.row_fraction),
+            feature_fraction=float(self.feature_fraction),
+        )
+
+    def _watched_measure(self) -> Measure:
+        return measure(self.measure if self.valid_measure is None else self.valid_measure)
+
+    def _evaluation(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+        evaluator = Evaluator(self._watched_measure(), rows)
+        name = str(self._watched_measure())
+
+        def evaluate(scores: np.ndarray) -> dict[str, float]:
+            total, mass = mean_value(evaluator.values(scores), "skip", rows.query_weight)
+            return {name: total / mass if mass > 0 else float("nan")}
+
+        return evaluate
+
+    def _own_callbacks(self, sets: dict[str, Dataset]) -> list[Callback]:
+        own: list[Callback] = []
+        if self.early_stopping is not None:
+            name = _leading_set(sets)
+            own.append(EarlyStopping(self.early_stopping, name, str(self._watched_measure())))
+        if self.verbose:
+            own.append(Progress())
+        return own
+
+    def _keep(
+        self, run: Run, dataset: Dataset, base: Any, start: float, fingerprint: str
+    ) -> None:
+        """Store what the run has come to in the fitted attributes."""
+        self.forest_ = Forest.from_trees(run.trees)
+        self.n_features_in_ = dataset.n_features
+        self.feature_names_in_ = dataset.feature_names
+        self.history_ = run.history
+        self.best_iteration_ = len(run.trees)
+        self._base = base
+        self._start = start
+        self._data_fingerprint = fingerprint
+
+    def _choose_best(self, sets: dict[str, Dataset]) -> None:
+        """Note the best round; with early stopping drop the trees after it."""
+        if not sets or not self.forest_.n_trees:
+            return
+        best = best_round(self.history_, _leading_set(sets), str(self._watched_measure()))
+        self.best_iteration_ = best or self.forest_.n_trees
+        if self.early_stopping is not None:
+            self.forest_ = self.forest_.first(self.best_iteration_)
+
+    def _take_over(self, run: Run, resume: Any, mapper: BinMapper, fingerprint: str) -> None:
+        """Start the run from the trees of a checkpoint, if it is one of this very run."""
+        other = resume if isinstance(resume, BoostedTrees) else load(resume)
+        if type(other) is not type(self):
+            raise ParameterError(
+                f"the checkpoint is a {type(other).__name__}, not a {type(self).__name__}"
+            )
+        theirs, ours = _comparable(other.get_params(False)), _comparable(self.get_params(False))
+        for name in sorted(set(ours) - _FREE_ON_RESUME):
+            if theirs[name] != ours[name]:
+                raise ParameterError(
+                    f"the checkpoint was trained with {name}={theirs[name]!r}, not "
+                    f"{ours[name]!r}: resume with the parameters of the interrupted run"
+                )
+        if other._data_fingerprint != fingerprint:
+            raise DataError("the checkpoint was trained on other data: resume with the same data")
+        forest = other.forest_.first(min(other.forest_.n_trees, run.n_rounds))
+        run.trees = forest.trees(bins_of_thresholds(forest, mapper))
+        run.history = {
+            name: {key: values[: forest.n_trees] for key, values in measures.items()}
+            for name, measures in other.history_.items()
+        }
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """Share of each feature in the sum of all splits' gains, shape (n_features,)."""
+        gains = self.feature_importance("gain")
+        return gains / gains.sum() if gains.sum() > 0 else gains
+
+    def feature_importance(self, kind: str = "gain") -> np.ndarray:
+        """Sum of the gains of a feature's splits (``"gain"``), or their number (``"count"``)."""
+        self._check_fitted()
+        OneOf(("gain", "count")).check("kind", kind)
+        return self.forest_.importance(self.n_features_in_, kind)
+
+    def _score_matrix(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
+        start = self._start + base_scores(self._base, X)
+        return score_features(self._first_trees(n_trees), X, start)
+
+    def _score_bins(self, dataset: Dataset, n_trees: int | None = None) -> np.ndarray:
+        start = self._start + base_scores(self._base, dataset)
+        return score_binned(self._first_trees(n_trees), dataset.binned_as_saved(), start)
+
+    def _first_trees(self, n_trees: int | None) -> Forest:
+        if n_trees is None:
+            return self.forest_
+        Whole(0, self.forest_.n_trees).check("n_trees", n_trees)
+        return self.forest_.first(n_trees)
+
+    def _state(self) -> tuple[State, Arrays]:
+        params = self.get_params(deep=False)
+        params.pop("base_model")
+        state = {
+            "params": _comparable(params),
+            "n_features": self.n_features_in_,
+            "feature_names": self.feature_names_in_,
+            "start": self._start,
+            "history": self.history_,
+            "best_iteration": self.best_iteration_,
+            "data": self._data_fingerprint,
+            "base": None,
+        }
+        arrays = nested("forest", self.forest_.to_arrays())
+        if self._base is not None:
+            state["base"], base_arrays = to_state(self._base)
+            arrays |= nested("base", base_arrays)
+        return state, arrays
+
+    @classmethod
+    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+        base = None
+        if state["base"] is not None:
+            base = from_state(state["base"], unnested("base", arrays))
+        model = cls(**state["params"], base_model=base)
+        model.n_features_in_ = int(state["n_features"])
+        model.feature_names_in_ = state["feature_names"]
+        model.forest_ = Forest.from_arrays(unnested("forest", arrays), model.n_features_in_)
+        model.history_ = state["history"]
+        model.best_iteration_ = int(state["best_iteration"])
+        model._start = float(state["start"])
+        model._base = base
+        model._data_fingerprint = state["data"]
+        return model
+
+
+def _checkpoint_of(model: BoostedTrees, keep: Callable[[Run], None]) -> Callable[[Run, Any], None]:
+    def save(run: Run, path: Any) -> None:
+        keep(run)
+        model.save(path)
+
+    return save
+
+
+def _comparable(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON has them: measures by name, numpy's numbers as Python's."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Measure):
+            return str(value)
+        return value.item() if isinstance(value, np.generic) else value
+
+    return {name: plain(value) for name, value in params.items()}
+
+
+def _named_sets(
+    valid: Dataset | Mapping[str, Dataset] | None, early_stopping: int | None
+) -> dict[str, Dataset]:
+    if valid is None:
+        if early_stopping is not None:
+            raise ParameterError(
+                f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
+            )
+        return {}
+    sets = {"valid": valid} if isinstance(valid, Dataset) else dict(valid)
+    for name, rows in sets.items():
+        if not isinstance(rows, Dataset) or rows.y is None:
+            raise DataError(f"the validation set {name!r} must be a Dataset with labels")
+    return sets
+
+
+def _leading_set(sets: dict[str, Dataset]) -> str:
+    return "valid" if "valid" in sets else list(sets)[-1]
+
+
+def _binned_like(rows: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
+    if rows.X is not None:
+        return apply_mapper(rows.X, mapper)
+    binned = rows.binned_as_saved()
+    if not binned.mapper.equals(mapper):
+        raise DataError(
+            f"the validation set {name!r} holds only bins, and they are not those of the training "
+            "data: save it with like=<the training data>"
+        )
+    return binned

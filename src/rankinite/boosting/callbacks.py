@@ -1,0 +1,165 @@
+"""What happens after every round: stopping early, showing progress, keeping checkpoints."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from rankinite.boosting.loop import History, Run
+from rankinite.errors import DataError, ParameterError
+
+
+def best_round(history: History, name: str, measure: str) -> int:
+    """Number of trees at which the measure was highest, the fewest of equals; 0 without values."""
+    values = np.array(history.get(name, {}).get(measure, ()))
+    if len(values) == 0 or np.isnan(values).all():
+        return 0
+    return int(np.nanargmax(values)) + 1
+
+
+class EarlyStopping:
+    """End the run when the measure on a watched set has not risen for `rounds` rounds.
+
+    It only looks at the history, so a run that is resumed stops where it would have stopped.
+    """
+
+    def __init__(self, rounds: int, name: str, measure: str) -> None:
+        self.rounds = rounds
+        self.name = name
+        self.measure = measure
+
+    def after_round(self, run: Run) -> bool:
+        """Whether the best round lies far enough back."""
+        best = best_round(run.history, self.name, self.measure)
+        return len(run.trees) - best >= self.rounds
+
+    def finish(self, run: Run) -> None:
+        """Nothing to close."""
+
+
+class Checkpoint:
+    """Save the model every so many rounds, and when the run ends in whatever way.
+
+    Parameters
+    ----------
+    path : path
+        Replaced as a whole each time: a crash leaves the last whole checkpoint.
+    every : int
+    """
+
+    def __init__(self, path: str | Path, every: int = 50) -> None:
+        if every < 1:
+            raise ParameterError(f"every must be at least 1 round, got {every!r}")
+        self.path = Path(path)
+        self.every = every
+        # Set by fit: writes the model of a run to a path.
+        self.save: Callable[[Run, Path], None] | None = None
+
+    def after_round(self, run: Run) -> bool:
+        """Save when it is time; never stops the run."""
+        if self.save is not None and len(run.trees) % self.every == 0:
+            self.save(run, self.path)
+        return False
+
+    def finish(self, run: Run) -> None:
+        """Save what the run has come to."""
+        if self.save is not None and run.trees:
+            self.save(run, self.path)
+
+
+class Log:
+    """Append one JSON object a round to a file: the tree's number, the seconds, the measures."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        try:
+            self._file: TextIO = self.path.open("a", encoding="utf-8")
+        except OSError as error:
+            raise DataError(f"cannot write the log to {path}: {error.strerror}") from error
+
+    def write(self, entry: dict[str, Any]) -> None:
+        """Write one line now, so that a reader sees it while training goes on."""
+        self._file.write(json.dumps(entry) + "\n")
+        self._file.flush()
+
+    def after_round(self, run: Run) -> bool:
+        """Log the round; never stops the run."""
+        self.write(
+            {"event": "round", "trees": len(run.trees), "seconds": round(run.seconds, 4)}
+            | run.latest()
+        )
+        return False
+
+    def finish(self, run: Run) -> None:
+        """Log the end."""
+        self.write({"event": "end", "trees": len(run.trees), "seconds": round(run.seconds, 4)})
+        self._file.close()
+
+
+class Progress:
+    """A bar on a terminal, a plain line now and then elsewhere.
+
+    Parameters
+    ----------
+    every : int
+        Rounds between two lines where there is no terminal.
+    stream : text file, optional
+        Standard error by default.
+    """
+
+    def __init__(self, every: int = 50, stream: TextIO | None = None) -> None:
+        self.every = every
+        self.stream = sys.stderr if stream is None else stream
+        self._bar: Any = None
+        self._task: Any = None
+
+    def after_round(self, run: Run) -> bool:
+        """Show the round; never stops the run."""
+        if self.stream.isatty():
+            self._advance(run)
+        elif len(run.trees) % self.every == 0 or len(run.trees) == 1:
+            self._line(run)
+        return False
+
+    def finish(self, run: Run) -> None:
+        """Close the bar, or write the last line."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+        elif run.trees and len(run.trees) % self.every != 0 and len(run.trees) != 1:
+            self._line(run)
+
+    def _advance(self, run: Run) -> None:
+        if self._bar is None:
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+            self._bar = Progress(
+                TextColumn("tree {task.completed}/{task.total}"),
+                BarColumn(),
+                TextColumn("{task.description}"),
+                TimeRemainingColumn(),
+                console=Console(file=self.stream),
+                refresh_per_second=5,
+            )
+            self._task = self._bar.add_task("", total=run.n_rounds)
+            self._bar.start()
+        self._bar.update(self._task, completed=len(run.trees), description=_measures(run))
+
+    def _line(self, run: Run) -> None:
+        left = run.seconds / len(run.trees) * (run.n_rounds - len(run.trees))
+        print(
+            f"tree {len(run.trees)}/{run.n_rounds}  {_measures(run)}  "
+            f"{run.seconds:.1f} s, {left:.0f} s left at most",
+            file=self.stream,
+            flush=True,
+        )
+
+
+def _measures(run: Run) -> str:
+    return "  ".join(f"{name} {value:.4f}" for name, value in run.latest().items())

@@ -1,0 +1,123 @@
+"""LambdaMART, and LambdaSMART: boosted trees on the λ-gradients of a ranking measure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankinite.boosting.boosted_trees import BoostedTrees
+from rankinite.boosting.objectives import RankingObjective
+from rankinite.data import Dataset
+from rankinite.distributed import Communicator
+from rankinite.measures import Measure, measure
+from rankinite.models.parameters import Constraint, Whole
+
+
+class LambdaMART(BoostedTrees):
+    """Boosted trees that learn a ranking measure (Burges 2010; Wu et al. 2008).
+
+    Each tree is grown on the λ-gradients of the measure by least squares, and each leaf takes
+    the Newton step γ = Σλ / Σw. With a `base_model` the trees correct its scores: this is
+    LambdaSMART, for adapting a ranker to other data.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What to learn: "ndcg@10", "err@10", "map", "mrr", "p@5", "pairs", "avendcg", or a measure
+        of your own (a subclass of `rankinite.Measure`).
+    n_estimators : int
+        Number of trees.
+    max_leaf_nodes : int
+        Leaves of a tree. Trees grow best split first.
+    learning_rate : float
+        Factor of every Newton step (the papers' shrinkage v).
+    min_samples_leaf : int
+        Fewest documents in a leaf.
+    max_bins : int
+        Most bins of a feature, up to 255; missing values have one of their own.
+    split : {"least_squares", "newton"}
+        Gain of a split: the fall of the squared error of λ (the papers' choice), or Σλ²/Σw.
+    row_fraction, feature_fraction : float
+        Share of the documents and of the features that are drawn anew at every node to choose
+        its split (Gao et al. 2009, section 5.3).
+    base_model : ranker, model, function or weights, optional
+        Anything that scores; trees are added to its scores, and it is saved inside the model.
+    early_stopping : int, optional
+        Stop when the validation measure has not risen for so many trees, and keep the best ones.
+    valid_measure : str or Measure, optional
+        What to watch on validation data; `measure` by default.
+    sigma : float
+        Slope of the pair probability. It scales the scores and changes nothing else.
+    truncation : int, optional
+        Only pairs whose upper document is among the first so many ranks count.
+    random_state : int
+    n_threads : int, optional
+        All cores by default. The model does not depend on it.
+    verbose : int
+        1 shows progress.
+
+    Examples
+    --------
+    >>> import rankinite as rk
+    >>> train, valid, test = rk.artificial(n_queries=(60, 20, 20), n_docs=20, n_features=10)
+    >>> model = rk.LambdaMART(n_estimators=20, max_leaf_nodes=7).fit(train, valid=valid)
+    >>> rk.evaluate(model, test, "ndcg@10")["ndcg@10"] > 0.5
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BoostedTrees._constraints,
+        "truncation": Whole(1, optional=True),
+    }
+
+    def __init__(
+        self,
+        measure: str | Measure = "ndcg@10",
+        n_estimators: int = 500,
+        max_leaf_nodes: int = 31,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 20,
+        max_bins: int = 255,
+        split: str = "least_squares",
+        row_fraction: float = 1.0,
+        feature_fraction: float = 1.0,
+        base_model: Any = None,
+        early_stopping: int | None = None,
+        valid_measure: str | Measure | None = None,
+        sigma: float = 1.0,
+        truncation: int | None = None,
+        random_state: int = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.learning_rate = learning_rate
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.split = split
+        self.row_fraction = row_fraction
+        self.feature_fraction = feature_fraction
+        self.base_model = base_model
+        self.early_stopping = early_stopping
+        self.valid_measure = valid_measure
+        self.sigma = sigma
+        self.truncation = truncation
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _objective(
+        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+    ) -> RankingObjective:
+        return RankingObjective(
+            measure(self.measure).resolve(dataset.y),
+            dataset,
+            keys,
+            float(self.sigma),
+            self.truncation,
+            int(self.random_state),
+        )

@@ -1,0 +1,149 @@
+"""The one boosting loop (Burges 2010, algorithm LambdaMART; Wu et al. 2008, algorithm 1).
+
+Each round asks the objective for λ and w at the current scores, grows a tree on them, gives each
+leaf its Newton step, and adds the tree to the scores of the training and validation rows.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from rankinite.boosting.objectives import Objective
+from rankinite.data.binning import BinnedMatrix
+from rankinite.data.seeds import derive_seed
+from rankinite.distributed import Communicator
+from rankinite.trees import (
+    Grower,
+    GrownTree,
+    Tree,
+    add_grown_tree,
+    add_tree,
+    pack_gradients,
+    sums_over_leaves,
+)
+
+# history["valid"]["ndcg@10"][t] is the mean of the measure after t + 1 trees.
+History = dict[str, dict[str, list[float]]]
+
+
+@dataclass
+class Watched:
+    """A set of rows whose measure is taken after every round.
+
+    `evaluate` maps scores to the mean of each measure.
+    """
+
+    binned: BinnedMatrix
+    scores: np.ndarray
+    evaluate: Callable[[np.ndarray], dict[str, float]]
+
+
+@dataclass
+class Run:
+    """The state of a training run; callbacks see it after every round."""
+
+    n_rounds: int
+    trees: list[Tree] = field(default_factory=list)
+    history: History = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def latest(self) -> dict[str, float]:
+        """The newest value of every watched measure, by "set measure"."""
+        return {
+            f"{name} {measure}": values[-1]
+            for name, measures in self.history.items()
+            for measure, values in measures.items()
+            if values
+        }
+
+
+class Callback(Protocol):
+    """Called by the loop."""
+
+    def after_round(self, run: Run) -> bool:
+        """Look at the run; True ends it."""
+
+    def finish(self, run: Run) -> None:
+        """The run has ended, in whatever way."""
+
+
+def boost(
+    run: Run,
+    objective: Objective,
+    grower: Grower,
+    scores: np.ndarray,
+    watched: dict[str, Watched],
+    *,
+    learning_rate: float,
+    seed: int,
+    callbacks: Sequence[Callback] = (),
+) -> None:
+    """Add trees to `run` until it has `n_rounds` of them or a callback ends it.
+
+    Parameters
+    ----------
+    run : Run
+        May hold the trees and history of an interrupted run, which are replayed.
+    scores : ndarray of float64, shape (n_rows,)
+        Scores of the training rows before the first tree; updated in place.
+    watched : dict
+        Sets by name, each with its scores before the first tree.
+    """
+    for tree in run.trees:
+        add_tree(tree, grower.binned, scores)
+        for rows in watched.values():
+            add_tree(tree, rows.binned, rows.scores)
+    started = time.perf_counter() - run.seconds
+    try:
+        stop = False
+        while len(run.trees) < run.n_rounds and not stop:
+            round_number = len(run.trees)
+            lam, w = objective.gradients(scores, round_number)
+            grown = _grow(grower, lam, w, derive_seed(seed, round_number, "tree"))
+            steps = newton_steps(grown, lam, w, objective.longest_step, grower)
+            tree = grown.tree.with_values(learning_rate * steps)
+            add_grown_tree(grown, tree.value, scores)
+            for rows in watched.values():
+                add_tree(tree, rows.binned, rows.scores)
+            _record(run, tree, watched)
+            run.seconds = time.perf_counter() - started
+            # Every callback sees every round, also the last one.
+            stop = any([callback.after_round(run) for callback in callbacks])
+    finally:
+        for callback in callbacks:
+            callback.finish(run)
+
+
+def _grow(grower: Grower, lam: np.ndarray, w: np.ndarray, seed: np.uint64) -> GrownTree:
+    communicator: Communicator = grower.communicator
+    channels = [pack_gradients(lam, grower.n_rows, True, communicator)]
+    if grower.parameters.split == "newton":
+        channels.append(pack_gradients(w, grower.n_rows, False, communicator))
+    return grower.grow(channels, seed)
+
+
+def newton_steps(
+    grown: GrownTree, lam: np.ndarray, w: np.ndarray, longest: float, grower: Grower
+) -> np.ndarray:
+    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way."""
+    place = (grown.rows, grown.starts, grown.stops, grower.n_rows, grower.communicator)
+    forces = sums_over_leaves(lam, *place)
+    masses = sums_over_leaves(w, *place)
+    # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
+    steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
+    np.divide(forces, masses, out=steps, where=masses > 0)
+    return np.clip(steps, -longest, longest)
+
+
+def _record(run: Run, tree: Tree, watched: dict[str, Watched]) -> None:
+    """Add the tree and its measures together, so that neither is ever ahead of the other."""
+    values = {name: rows.evaluate(rows.scores) for name, rows in watched.items()}
+    run.trees.append(tree)
+    for name, measures in values.items():
+        for measure, value in measures.items():
+            run.history.setdefault(name, {}).setdefault(measure, []).append(value)

@@ -1,0 +1,173 @@
+"""What a boosted model learns: λ and w of every row at the current scores.
+
+Signs follow one convention: λ is the *negative* gradient of the loss, so a positive λ asks for a
+higher score, and w ≥ 0 is the loss's second derivative. A leaf's Newton step is Σλ / Σw.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import numpy as np
+
+from rankinite.data import Dataset
+from rankinite.distributed import Communicator
+from rankinite.errors import DataError
+from rankinite.lambdas import LambdaGradients
+from rankinite.measures import ERR, Measure
+
+# A Newton step Σλ / Σw has no bound where all pairs (or rows) of a leaf are wrong with certainty:
+# there w → 0 while λ does not. A step that turns even odds into certainty is far enough for one
+# tree; in units of 1/σ, because scores only ever appear times σ.
+LONGEST_STEP = 10.0
+
+
+class Objective(Protocol):
+    """What the boosting loop asks."""
+
+    longest_step: float
+
+    def start(self) -> float:
+        """The score of every row before the first tree."""
+
+    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+        """λ and w, each of shape (n_rows,)."""
+
+
+class RankingObjective:
+    """The λ-gradients of a ranking measure (`rankinite.lambdas`)."""
+
+    def __init__(
+        self,
+        measure: Measure,
+        dataset: Dataset,
+        keys: np.ndarray,
+        sigma: float,
+        truncation: int | None,
+        seed: int,
+    ) -> None:
+        self.longest_step = LONGEST_STEP / sigma
+        self._lambdas = LambdaGradients(
+            measure,
+            dataset.y,
+            dataset.offsets,
+            keys,
+            weight=dataset.weight,
+            query_weight=dataset.query_weight,
+            sigma=sigma,
+            truncation=truncation,
+            seed=seed,
+        )
+
+    def start(self) -> float:
+        """Zero: only differences of scores matter."""
+        return 0.0
+
+    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+        """λ and w of the pairs at these scores."""
+        return self._lambdas(scores, round_number)
+
+
+class LeastSquares:
+    """½(y − s)²: λ is the residual, and a leaf's step is its weighted mean."""
+
+    longest_step = np.inf
+
+    def __init__(self, dataset: Dataset, communicator: Communicator) -> None:
+        self._y = dataset.y
+        self._weight = document_weights(dataset)
+        self._communicator = communicator
+
+    def start(self) -> float:
+        """The weighted mean of the labels."""
+        sums = np.array([(self._weight * self._y).sum(), self._weight.sum()])
+        total, mass = self._communicator.sum(sums)
+        return float(total / mass) if mass > 0 else 0.0
+
+    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The weighted residual, and the weight."""
+        return self._weight * (self._y - scores), self._weight
+
+
+class Logistic:
+    """Cross-entropy of a target R in [0, 1] under P = 1 / (1 + e^{−2σF}) (Burges 2010, Eq. 13–14).
+
+    With labels ±1 (R = 1 or 0) λ is ȳ = 2yσ / (1 + e^{2yσF}) and w is |ȳ|(2σ − |ȳ|); written with
+    P these are 2σ(R − P) and 4σ²P(1 − P), which also hold for a target between the two.
+    """
+
+    def __init__(
+        self,
+        targets: np.ndarray,
+        weight: np.ndarray,
+        sigma: float,
+        communicator: Communicator,
+    ) -> None:
+        self.longest_step = LONGEST_STEP / sigma
+        self._targets = targets
+        self._weight = weight
+        self._sigma = sigma
+        self._communicator = communicator
+
+    def start(self) -> float:
+        """Half the log-odds of the mean target (Friedman 2001, algorithm 5)."""
+        sums = np.array([(self._weight * self._targets).sum(), self._weight.sum()])
+        total, mass = self._communicator.sum(sums)
+        if mass <= 0:
+            return 0.0
+        # A target that never varies has infinite odds; stay a step short of certainty.
+        mean = min(max(total / mass, 1e-6), 1 - 1e-6)
+        return float(np.log(mean / (1 - mean)) / (2 * self._sigma))
+
+    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+        """2σ(R − P) and 4σ²P(1 − P), times the weight."""
+        p = probability(scores, self._sigma)
+        two_sigma = 2 * self._sigma
+        lam = self._weight * two_sigma * (self._targets - p)
+        return lam, self._weight * two_sigma**2 * p * (1 - p)
+
+
+def probability(scores: np.ndarray, sigma: float) -> np.ndarray:
+    """P(y = 1) = 1 / (1 + e^{−2σF}), without overflow for any score."""
+    small = np.exp(-2 * sigma * np.abs(scores))
+    return np.where(scores >= 0, 1.0, small) / (1.0 + small)
+
+
+def binary_targets(labels: np.ndarray) -> np.ndarray:
+    """Labels −1 / +1 or 0 / 1 as targets 0 and 1."""
+    values = np.unique(labels)
+    if not (np.isin(values, (-1.0, 1.0)).all() or np.isin(values, (0.0, 1.0)).all()):
+        shown = ", ".join(f"{value:g}" for value in values[:6])
+        raise DataError(
+            f"the logistic loss needs labels -1 and 1 (or 0 and 1), but there are {shown}: "
+            'map them, or use loss="graded"'
+        )
+    return (labels > 0).astype(np.float64)
+
+
+def balancing_weights(
+    targets: np.ndarray, weight: np.ndarray, communicator: Communicator
+) -> np.ndarray:
+    """Weights I₊/n₊ + I₋/n₋ of the balanced loss (Burges 2010, before Eq. 15).
+
+    Scaled so that they sum to the number of rows; that changes neither splits nor steps.
+    """
+    positive = targets > 0
+    mass = communicator.sum(np.array([weight[positive].sum(), weight[~positive].sum()]))
+    if (mass == 0).any():
+        raise DataError("the balanced loss needs rows of both classes")
+    return weight * np.where(positive, 1 / mass[0], 1 / mass[1]) * (mass.sum() / 2)
+
+
+def graded_targets(labels: np.ndarray) -> np.ndarray:
+    """R = (2^l − 1) / 2^l_max (Burges et al. 2011, Eq. 2), as ERR sees the labels."""
+    offsets = np.array([0, len(labels)])
+    return ERR().resolve(labels).judge(labels, offsets).grades
+
+
+def document_weights(dataset: Dataset) -> np.ndarray:
+    """One weight a document: its own times its query's."""
+    weight = np.ones(dataset.n_rows) if dataset.weight is None else dataset.weight
+    if dataset.query_weight is None:
+        return weight
+    return weight * np.repeat(dataset.query_weight, dataset.query_sizes)

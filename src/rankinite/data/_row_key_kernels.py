@@ -1,0 +1,64 @@
+"""Kernels that give every document a random number drawn from its content."""
+
+import numpy as np
+from numba import prange
+
+from rankinite._numba import kernel, parallel_kernel
+
+
+@kernel(inline="always")
+def mix(x):
+    """Scramble 64 bits (the finaliser of splitmix64: Steele, Lea, Flood 2014)."""
+    x = np.uint64(x)
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+@parallel_kernel()
+def content_keys(words, extras, offsets, keys):
+    """Key of every row from its bins, its label and weight, and the content of its query.
+
+    Parameters
+    ----------
+    words : ndarray of uint64, shape (n_blocks, n_rows, 2)
+        The bins, eight in a word.
+    extras : ndarray of uint64, shape (n_extras, n_rows)
+        The bits of what else belongs to a document.
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    keys : ndarray of uint64, shape (n_rows,)
+        Output.
+    """
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    for query in prange(offsets.shape[0] - 1):
+        first, last = offsets[query], offsets[query + 1]
+        together = np.uint64(0)
+        for row in range(first, last):
+            key = golden
+            for block in range(words.shape[0]):
+                key = mix(key ^ words[block, row, 0]) + golden
+                key = mix(key ^ words[block, row, 1]) + golden
+            for extra in range(extras.shape[0]):
+                key = mix(key ^ extras[extra, row]) + golden
+            keys[row] = key
+            together += key
+        for row in range(first, last):
+            keys[row] = mix(keys[row] ^ mix(together))
+
+
+@kernel()
+def hash_words(words):
+    """One 64-bit hash of several words; their order matters."""
+    key = np.uint64(0)
+    for word in words:
+        key = mix(key ^ word) + np.uint64(0x9E3779B97F4A7C15)
+    return mix(key)
+
+
+@kernel()
+def keys_from_seed(n, seed):
+    """`n` random words from one seed."""
+    keys = np.empty(n, np.uint64)
+    for i in range(n):
+        keys[i] = mix(seed + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15))
+    return keys

@@ -1,0 +1,455 @@
+"""The dataset: rows of features grouped into queries, checked once, in one fixed layout."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankinite.data import frames
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
+
+if TYPE_CHECKING:
+    from rankinite.data.binning import BinnedMatrix
+
+
+class Dataset:
+    """Documents with features, grouped into queries.
+
+    Rows are stored with each query's rows together: queries in the order in which they first
+    appear, and inside a query the rows in the caller's order. A caller's matrix whose queries
+    already lie together is not copied.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame, shape (n_rows, n_features)
+        numpy, scipy.sparse (implicit zeros are 0), pandas, polars or pyarrow. NaN, None and null
+        are missing values; infinities are values.
+    y : array-like of shape (n_rows,) or column name, optional
+        Relevance labels; None for data that is only scored.
+    qid : array-like of shape (n_rows,) or column name
+        The query of each row: integers, strings, any hashable values, in any order.
+    weight : array-like of shape (n_rows,) or column name, optional
+        Weight of each row, finite and not negative.
+    query_weight : array-like of shape (n_queries,) or mapping, optional
+        Weight of each query, in order of first appearance, or a mapping from query id to weight.
+    feature_names : sequence of str, optional
+        Names of the columns of `X`; the frame's own names by default.
+
+    Attributes
+    ----------
+    X : ndarray of float32 or float64, shape (n_rows, n_features), or None
+        None when the dataset was loaded in binned form.
+    y, weight : ndarray of float64, shape (n_rows,), or None
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        The rows of query q are ``offsets[q]:offsets[q + 1]``.
+    qids : ndarray, shape (n_queries,)
+    query_weight : ndarray of float64, shape (n_queries,), or None
+    feature_names : list of str or None
+    order : ndarray of int64, shape (n_rows,), or None
+        ``order[i]`` is the caller's row of stored row i; None if they are the same.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> data = Dataset(np.eye(3), [2, 0, 1], qid=["red", "red", "blue"])
+    >>> data.n_queries, data.query_sizes.tolist()
+    (2, [2, 1])
+    """
+
+    X: np.ndarray | None
+    y: np.ndarray | None
+    offsets: np.ndarray
+    qids: np.ndarray
+    weight: np.ndarray | None
+    query_weight: np.ndarray | None
+    feature_names: list[str] | None
+    order: np.ndarray | None
+
+    def __init__(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        weight: Any = None,
+        query_weight: Any = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        if qid is None:
+            raise DataError(
+                "qid is missing: pass qid=, the query id of every row (or, when X is a frame, "
+                "the name of the column that holds it)"
+            )
+        parts = frames.unpack(X, y, qid, weight)
+        n_rows, n_features = parts.X.shape
+        if n_rows == 0:
+            raise DataError("X has no rows: a dataset needs at least one")
+        if n_features == 0:
+            raise DataError("X has no feature columns: a dataset needs at least one")
+        _check_length(parts.qid, n_rows, "qid")
+        self.offsets, self.qids, self.order = _group(parts.qid)
+        self.X = _gathered(parts.X, self.order)
+        self.y = _gathered(_checked_labels(parts.y, n_rows), self.order)
+        self.weight = _gathered(_checked_weight(parts.weight, n_rows), self.order)
+        self.query_weight = _query_weights(query_weight, self.qids)
+        self.feature_names = _checked_names(feature_names, n_features) or parts.feature_names
+        self._bins: dict[int, BinnedMatrix] = {}
+
+    @classmethod
+    def _assemble(
+        cls,
+        *,
+        X: np.ndarray | None,
+        y: np.ndarray | None,
+        offsets: np.ndarray,
+        qids: np.ndarray,
+        weight: np.ndarray | None,
+        query_weight: np.ndarray | None,
+        feature_names: list[str] | None,
+        order: np.ndarray | None = None,
+        bins: BinnedMatrix | None = None,
+    ) -> Dataset:
+        """Put parts together that are known to be right: no check, no copy."""
+        self = cls.__new__(cls)
+        self.X, self.y, self.weight = X, y, weight
+        self.offsets, self.qids, self.order = offsets, qids, order
+        self.query_weight, self.feature_names = query_weight, feature_names
+        self._bins = {} if bins is None else {bins.mapper.max_bins: bins}
+        return self
+
+    @property
+    def n_rows(self) -> int:
+        """Number of documents."""
+        return int(self.offsets[-1])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return len(self.offsets) - 1
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        if self.X is not None:
+            return self.X.shape[1]
+        return next(iter(self._bins.values())).n_features
+
+    @property
+    def query_sizes(self) -> np.ndarray:
+        """Number of documents of each query: ndarray of int64, shape (n_queries,)."""
+        return np.diff(self.offsets)
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.n_rows:,} rows",
+            f"{self.n_queries:,} queries",
+            f"{self.n_features:,} features",
+            _describe_labels(self.y),
+        ]
+        if self.X is None:
+            parts.append(f"binned with max_bins={next(iter(self._bins))}")
+        return f"Dataset({', '.join(parts)})"
+
+    def in_caller_order(self, values: Any) -> np.ndarray:
+        """Values of the stored rows, put back into the order in which the caller gave the rows.
+
+        Parameters
+        ----------
+        values : array-like, shape (n_rows, ...)
+        """
+        array = self._one_per_row(values)
+        if self.order is None:
+            return array
+        result = np.empty_like(array)
+        result[self.order] = array
+        return result
+
+    def in_stored_order(self, values: Any) -> np.ndarray:
+        """Values in the caller's row order, rearranged to the stored rows.
+
+        Parameters
+        ----------
+        values : array-like, shape (n_rows, ...)
+        """
+        return _gathered(self._one_per_row(values), self.order)
+
+    def _one_per_row(self, values: Any) -> np.ndarray:
+        array = np.asarray(values)
+        if array.ndim == 0 or len(array) != self.n_rows:
+            raise DataError(
+                f"values has shape {array.shape}, but the dataset has {self.n_rows} rows: "
+                "pass one value per row"
+            )
+        return array
+
+    def select_queries(self, indices: Any) -> Dataset:
+        """A dataset of the given queries, in the given order.
+
+        Parameters
+        ----------
+        indices : array-like of int, or of bool of shape (n_queries,)
+            Positions in `qids`; one may come several times, as in a bootstrap sample.
+
+        Returns
+        -------
+        Dataset
+            A copy of the rows. Its caller's order is its stored order (`order` is None).
+        """
+        chosen = self._query_positions(indices)
+        sizes = self.query_sizes[chosen]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        rows = _ranges(self.offsets[chosen], sizes)
+        bins = None
+        if self.X is None:
+            bins = next(iter(self._bins.values())).select_rows(rows)
+        return Dataset._assemble(
+            X=_gathered(self.X, rows),
+            y=_gathered(self.y, rows),
+            offsets=offsets,
+            qids=self.qids[chosen],
+            weight=_gathered(self.weight, rows),
+            query_weight=_gathered(self.query_weight, chosen),
+            feature_names=self.feature_names,
+            bins=bins,
+        )
+
+    def _query_positions(self, indices: Any) -> np.ndarray:
+        chosen = np.asarray(indices)
+        if chosen.dtype == bool:
+            _check_length(chosen, self.n_queries, "indices", unit="queries")
+            chosen = np.flatnonzero(chosen)
+        if chosen.size == 0:
+            raise DataError("indices selects no query: a dataset needs at least one")
+        if chosen.ndim != 1 or chosen.dtype.kind not in "iu":
+            raise DataError("indices must be a one-dimensional array of integers or booleans")
+        outside = (chosen < 0) | (chosen >= self.n_queries)
+        if outside.any():
+            raise DataError(
+                f"indices holds {chosen[outside][0]}, but the dataset has the queries 0 to "
+                f"{self.n_queries - 1}"
+            )
+        return chosen.astype(np.int64)
+
+    def split(
+        self, fractions: Sequence[float] = (0.6, 0.2, 0.2), random_state: int = 0
+    ) -> tuple[Dataset, ...]:
+        """Cut the queries at random into parts; a query is never cut.
+
+        Parameters
+        ----------
+        fractions : sequence of float
+            Fraction of the queries in each part; what is missing to 1 is left out.
+        random_state : int
+            Seed of the shuffle.
+
+        Returns
+        -------
+        tuple of Dataset
+            In each, the queries keep their order.
+        """
+        shares = np.asarray(fractions, dtype=np.float64)
+        if shares.ndim != 1 or not (shares > 0).all() or shares.sum() > 1 + 1e-9:
+            raise ParameterError(
+                f"fractions must be positive numbers with a sum of at most 1, got {fractions!r}"
+            )
+        ends = np.rint(np.cumsum(shares) * self.n_queries).astype(np.int64)
+        starts = np.concatenate([[0], ends[:-1]])
+        if (starts == ends).any():
+            raise DataError(
+                f"{self.n_queries} queries are too few to split into the fractions {fractions!r}: "
+                "a part would be empty"
+            )
+        shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
+        return tuple(
+            self.select_queries(np.sort(shuffled[start:end]))
+            for start, end in zip(starts, ends, strict=True)
+        )
+
+    def folds(self, n_folds: int = 5, random_state: int = 0) -> Iterator[tuple[Dataset, Dataset]]:
+        """Pairs (train, test) for cross-validation: each query is in exactly one test part.
+
+        Parameters
+        ----------
+        n_folds : int
+            At least 2 and at most the number of queries.
+        random_state : int
+            Seed of the shuffle.
+        """
+        if not 2 <= n_folds <= self.n_queries:
+            raise ParameterError(
+                f"n_folds must lie between 2 and the number of queries ({self.n_queries}), "
+                f"got {n_folds}"
+            )
+        shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
+        return self._fold_pairs(np.array_split(shuffled, n_folds))
+
+    def _fold_pairs(self, parts: list[np.ndarray]) -> Iterator[tuple[Dataset, Dataset]]:
+        for part in parts:
+            test = np.zeros(self.n_queries, dtype=bool)
+            test[part] = True
+            yield self.select_queries(~test), self.select_queries(test)
+
+    def binned(self, max_bins: int = 255) -> BinnedMatrix:
+        """The features as bins of at most `max_bins` values, computed once per `max_bins`."""
+        if max_bins in self._bins:
+            return self._bins[max_bins]
+        if self.X is None:
+            raise DataError(
+                f"this dataset was saved with max_bins={next(iter(self._bins))} and holds no "
+                f"feature values, so it cannot be binned with max_bins={max_bins}: use the saved "
+                "number, or the dataset with its features"
+            )
+        from rankinite.data.binning import bin_matrix
+
+        self._bins[max_bins] = bin_matrix(self.X, max_bins, self.offsets)
+        return self._bins[max_bins]
+
+    def binned_as_saved(self) -> BinnedMatrix:
+        """The bins of a dataset that was loaded in its binned form, whatever their number."""
+        return next(iter(self._bins.values()))
+
+    def save(
+        self, path: str | PathLike[str], max_bins: int = 255, like: Dataset | None = None
+    ) -> None:
+        """Write the binned form to one file that `read` maps into memory instead of reading.
+
+        Parameters
+        ----------
+        path : path
+            Any name; the form is recognised by its content.
+        max_bins : int
+            Most bins of a feature.
+        like : Dataset, optional
+            Use the bins of this dataset, so that a model trained on it can score this one.
+        """
+        from rankinite.data.binned_file import save_binned
+
+        save_binned(self, path, max_bins, like)
+
+
+def _group(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Offsets and ids of the queries, and the row order that gathers them (None: as given).
+
+    Works on runs of equal ids, so data that comes query by query costs one pass.
+    """
+    n_rows = len(qid)
+    changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
+    starts = np.concatenate([[0], changes]).astype(np.int64)
+    sizes = np.diff(starts, append=n_rows)
+    heads = qid[starts]
+    query_of_run = _first_appearance(heads)
+    n_queries = int(query_of_run.max()) + 1
+    if n_queries == len(starts):
+        return np.append(starts, n_rows), heads, None
+    pieces = np.bincount(query_of_run)
+    in_pieces = int((pieces > 1).sum())
+    warnings.warn(
+        f"the rows of {in_pieces} of {n_queries} queries did not lie together and were gathered; "
+        "if their ids were meant to be different queries, make them different",
+        RankiniteWarning,
+        stacklevel=3,
+    )
+    run_order = np.argsort(query_of_run, kind="stable")
+    order = _ranges(starts[run_order], sizes[run_order])
+    first_runs = run_order[np.concatenate([[0], np.cumsum(pieces)[:-1]])]
+    query_sizes = np.bincount(query_of_run, weights=sizes).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(query_sizes)]), heads[first_runs], order
+
+
+def _first_appearance(ids: np.ndarray) -> np.ndarray:
+    """Number distinct ids 0, 1, ... in order of first appearance: int64 array like `ids`."""
+    if ids.dtype.kind == "O":
+        numbers: dict[Any, int] = {}
+        try:
+            return np.array([numbers.setdefault(i, len(numbers)) for i in ids], dtype=np.int64)
+        except TypeError as error:
+            raise DataError(f"qid holds a value that cannot be an id: {error}") from error
+    _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(len(first))
+    return rank[inverse]
+
+
+def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """The integers of the ranges ``start:start + size``, one range after the other."""
+    ends = np.cumsum(sizes)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1], dtype=np.int64)
+
+
+def _gathered(values: Any, order: np.ndarray | None) -> Any:
+    return values if values is None or order is None else values[order]
+
+
+def _check_length(values: Any, expected: int, what: str, unit: str = "rows") -> None:
+    if len(values) != expected:
+        raise DataError(
+            f"{what} has {len(values)} values, but the data has {expected} {unit}: "
+            f"pass one value for each"
+        )
+
+
+def _checked_labels(y: np.ndarray | None, n_rows: int) -> np.ndarray | None:
+    if y is None:
+        return None
+    _check_length(y, n_rows, "y")
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        raise DataError(
+            f"y is {y[bad[0]]} in row {bad[0]} ({len(bad)} labels are NaN or infinite): "
+            "give every row a finite label, or leave the row out"
+        )
+    return y
+
+
+def _checked_weight(
+    weight: np.ndarray | None, expected: int, what: str = "weight", place: str = "row"
+) -> np.ndarray | None:
+    if weight is None:
+        return None
+    _check_length(weight, expected, what, "rows" if place == "row" else "queries")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise DataError(
+            f"{what} is {weight[bad[0]]} in {place} {bad[0]} ({len(bad)} are negative, NaN or "
+            "infinite): weights must be finite and at least 0"
+        )
+    return weight
+
+
+def _query_weights(query_weight: Any, qids: np.ndarray) -> np.ndarray | None:
+    if query_weight is None:
+        return None
+    if isinstance(query_weight, Mapping):
+        absent = [qid for qid in qids.tolist() if qid not in query_weight]
+        if absent:
+            raise DataError(
+                f"query_weight has no weight for query {absent[0]!r} ({len(absent)} queries are "
+                "missing): give every query a weight"
+            )
+        query_weight = [query_weight[qid] for qid in qids.tolist()]
+    values = frames.numbers_of(query_weight, "query_weight")
+    return _checked_weight(values, len(qids), "query_weight", "query")
+
+
+def _checked_names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
+    if names is None:
+        return None
+    if len(names) != n_features:
+        raise DataError(
+            f"feature_names has {len(names)} names, but the data has {n_features} features"
+        )
+    return [str(name) for name in names]
+
+
+def _describe_labels(y: np.ndarray | None) -> str:
+    if y is None:
+        return "no labels"
+    labels, counts = np.unique(y, return_counts=True)
+    if len(labels) > 6:
+        return f"labels {labels[0]:g} to {labels[-1]:g}"
+    pairs = zip(labels, counts, strict=True)
+    return "labels " + ", ".join(f"{label:g}: {count:,}" for label, count in pairs)

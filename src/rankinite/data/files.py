@@ -1,0 +1,96 @@
+"""Opening and writing files: compression by suffix, atomic writes, errors that name the file."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankinite.errors import DataError
+
+_COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
+
+
+def compression_of(path: Path) -> str | None:
+    """The compression that the suffix of `path` stands for."""
+    return _COMPRESSION.get(path.suffix.lower())
+
+
+def check_readable(path: Path) -> None:
+    """Raise a DataError that says why `path` cannot be read, if it cannot."""
+    if path.is_dir():
+        raise DataError(f"{path} is a folder: pass the path of a file")
+    if not path.exists():
+        raise DataError(f"{path} does not exist")
+    try:
+        with path.open("rb"):
+            pass
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror}") from error
+
+
+def read_bytes(path: Path) -> np.ndarray:
+    """The bytes of a file, decompressed; a plain file is mapped, not read.
+
+    Returns
+    -------
+    ndarray of uint8, shape (n_bytes,), read-only
+    """
+    if compression_of(path) is not None:
+        with open_input(path) as stream:
+            try:
+                return np.frombuffer(stream.read(), dtype=np.uint8)
+            except OSError as error:
+                raise DataError(f"{path} cannot be decompressed: {error}") from error
+    if path.stat().st_size == 0:
+        return np.frombuffer(b"", dtype=np.uint8)
+    return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
+
+
+def open_input(path: Path) -> Any:
+    """A pyarrow stream of the decompressed content."""
+    import pyarrow as pa
+
+    return pa.input_stream(str(path), compression=compression_of(path))
+
+
+def open_output(path: Path, compression: str | None) -> Any:
+    """A pyarrow stream that compresses what is written to it."""
+    import pyarrow as pa
+
+    return pa.output_stream(str(path), compression=compression)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside `path` that takes its place when the block ends without an error.
+
+    A reader never sees half a file, and a failure leaves what was there before.
+    """
+    if path.is_dir():
+        raise DataError(f"{path} cannot be written: it is a folder")
+    temporary = None
+    try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        # mkstemp makes private files; what a user saves has the rights of any file of theirs.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

@@ -1,0 +1,308 @@
+"""Whatever holds a table or a column (numpy, scipy.sparse, pandas, polars, pyarrow) as numpy.
+
+This is the only file that knows about the libraries. None of them is imported to recognise its
+objects: the module of an object's class says whose it is.
+"""
+
+from __future__ import annotations
+
+import decimal
+import numbers
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankinite.errors import DataError
+
+# Rows copied at a time when columns become a C-contiguous matrix: a block of rows stays in cache.
+_BLOCK_ROWS = 4096
+_NUMERIC_KINDS = "biuf"
+
+
+class Parts(NamedTuple):
+    """The arguments of a dataset as numpy arrays, in the caller's row order."""
+
+    X: np.ndarray
+    y: np.ndarray | None
+    qid: np.ndarray
+    weight: np.ndarray | None
+    feature_names: list[str] | None
+
+
+def unpack(X: Any, y: Any, qid: Any, weight: Any) -> Parts:
+    """Convert what the caller passed; `y`, `qid`, `weight` may name columns of the frame `X`."""
+    given = {"y": y, "qid": qid, "weight": weight}
+    frame = _columns_of(X)
+    names = None
+    if frame is None:
+        for argument, values in given.items():
+            if isinstance(values, str):
+                raise DataError(
+                    f"{argument} is the column name {values!r}, but X is a {type(X).__name__}, "
+                    f"which has no named columns: pass the values of {argument}"
+                )
+        matrix = _matrix_from_array(X)
+    else:
+        names, columns = frame
+        taken: set[int] = set()
+        for argument, values in given.items():
+            if isinstance(values, str):
+                if values not in names:
+                    raise DataError(
+                        f"{argument} names the column {values!r}, which X does not have; "
+                        f"it has {listed(names)}"
+                    )
+                position = names.index(values)
+                given[argument] = columns[position]
+                taken.add(position)
+        kept = [j for j in range(len(names)) if j not in taken]
+        names = [names[j] for j in kept]
+        matrix = _matrix_from_columns(names, [columns[j] for j in kept], len(X))
+    return Parts(
+        X=matrix,
+        y=None if given["y"] is None else numbers_of(given["y"], "y"),
+        qid=ids_of(given["qid"]),
+        weight=None if given["weight"] is None else numbers_of(given["weight"], "weight"),
+        feature_names=names,
+    )
+
+
+def features_of(X: Any) -> tuple[np.ndarray, list[str] | None]:
+    """Convert a matrix or frame that holds features alone; names where the frame has them."""
+    frame = _columns_of(X)
+    if frame is None:
+        return _matrix_from_array(X), None
+    names, columns = frame
+    return _matrix_from_columns(names, columns, len(X)), names
+
+
+def listed(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message: all of them, or the first few and how many there are."""
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
+
+
+def numbers_of(values: Any, what: str) -> np.ndarray:
+    """Convert a column of numbers to float64; null becomes NaN.
+
+    Returns
+    -------
+    ndarray of float64, shape (n,)
+    """
+    array = _plain_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{what} must be one-dimensional, but it has shape {array.shape}")
+    column = _numeric(array, what)
+    return np.ascontiguousarray(column, dtype=np.float64)
+
+
+def ids_of(values: Any) -> np.ndarray:
+    """Convert query ids of any type to an array in which distinct ids stay distinct.
+
+    Returns
+    -------
+    ndarray, shape (n,)
+        Of an integer, float, string, bytes or object type.
+
+    Raises
+    ------
+    DataError
+        If an id is missing (None, NaN, null), or the ids are not one column.
+    """
+    array = _plain_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"qid must be one-dimensional, but it has shape {array.shape}")
+    if array.dtype.kind == "f":
+        missing = np.isnan(array)
+    elif array.dtype.kind in "mM":
+        missing = np.isnat(array)
+    elif array.dtype.kind == "O":
+        missing = np.fromiter(map(_is_missing, array), dtype=bool, count=len(array))
+    else:
+        return array
+    if missing.any():
+        rows = np.flatnonzero(missing)
+        raise DataError(
+            f"qid is missing in row {rows[0]} (rows without a qid: {len(rows)}): "
+            "give every row the id of its query"
+        )
+    return array
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def _library(obj: Any) -> str:
+    return type(obj).__module__.partition(".")[0]
+
+
+def _columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
+    """Names and columns of a pandas, polars or pyarrow table; None if X is none of them."""
+    library, kind = _library(X), type(X).__name__
+    if library == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
+        return [str(name) for name in X.columns], [X.iloc[:, j] for j in range(X.shape[1])]
+    if library == "polars" and kind == "DataFrame":
+        return list(X.columns), X.get_columns()
+    if library == "pyarrow" and kind in ("Table", "RecordBatch"):
+        return list(X.schema.names), [X.column(j) for j in range(X.num_columns)]
+    return None
+
+
+def _plain_array(values: Any) -> np.ndarray:
+    """One column, or a nested sequence, as a numpy array; null becomes NaN or None."""
+    library = _library(values)
+    if library == "polars" and hasattr(values, "to_arrow"):
+        values = values.to_arrow()
+        library = "pyarrow"
+    if library == "pandas" and hasattr(values, "dtype"):
+        if isinstance(values.dtype, np.dtype):
+            return values.to_numpy()
+        return values.to_numpy(dtype=object, na_value=None)
+    if library == "pyarrow":
+        return _array_from_arrow(values)
+    if isinstance(values, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+    try:
+        if isinstance(values, list | tuple):
+            return _array_from_sequence(values)
+        return np.asarray(values)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"a {type(values).__name__} is not an array: {error}") from error
+
+
+def _array_from_arrow(values: Any) -> np.ndarray:
+    import pyarrow as pa
+
+    if isinstance(values, pa.Table):
+        values = values.column(0) if values.num_columns == 1 else values
+    if hasattr(values, "combine_chunks") and not isinstance(values, pa.Table):
+        values = values.combine_chunks()
+    if isinstance(values, pa.ChunkedArray):  # no chunk at all
+        values = pa.concat_arrays(values.chunks) if values.num_chunks else pa.array([])
+    if isinstance(values, pa.Array):
+        if values.null_count and not pa.types.is_floating(values.type):
+            # As objects, so that integers beside a null stay the integers they are.
+            return _array_from_sequence(values.to_pylist())
+        return values.to_numpy(zero_copy_only=False)
+    return np.asarray(values)
+
+
+def _array_from_sequence(values: Sequence[Any]) -> np.ndarray:
+    """A list as numpy would convert it, but never by turning numbers into strings."""
+    kinds = set(map(type, values))
+    if kinds and all(issubclass(kind, numbers.Number | np.number) for kind in kinds):
+        array = np.asarray(values)
+        # Integers beyond uint64 become objects; mixed int64/uint64 would become rounded floats.
+        if array.dtype.kind in "biuO" or any(issubclass(k, float | np.floating) for k in kinds):
+            return array
+    elif not any(issubclass(kind, str | bytes | type(None)) for kind in kinds):
+        return np.asarray(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _matrix_from_array(X: Any) -> np.ndarray:
+    """A numpy array, a sparse matrix or a nested list as float32 or float64, C-contiguous."""
+    if _library(X) == "scipy" and hasattr(X, "toarray"):
+        X = X.toarray()
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(_float_type(X.dtype)), np.nan)
+    try:
+        array = np.asarray(X)
+    except ValueError as error:  # rows of different lengths
+        raise DataError(f"X is not a matrix: {error}") from error
+    if array.ndim != 2:
+        raise DataError(
+            f"X must have two dimensions (rows, features), but it has shape {array.shape}"
+        )
+    if array.dtype.kind == "O":
+        columns = [array[:, j] for j in range(array.shape[1])]
+        names = [str(j) for j in range(array.shape[1])]
+        return _matrix_from_columns(names, columns, array.shape[0])
+    if array.dtype.kind not in _NUMERIC_KINDS:
+        raise DataError(f"X must hold numbers, but its type is {array.dtype}")
+    return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+
+
+def _matrix_from_columns(names: list[str], columns: list[Any], n_rows: int) -> np.ndarray:
+    """Columns side by side, in float32 if that holds each of them exactly, else in float64."""
+    arrays = [_feature_column(column, name) for name, column in zip(names, columns, strict=True)]
+    narrow = all(array.dtype == np.float32 for array in arrays)
+    matrix = np.empty((n_rows, len(arrays)), dtype=np.float32 if narrow else np.float64)
+    for start in range(0, n_rows, _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        for j, array in enumerate(arrays):
+            matrix[rows, j] = array[rows]
+    return matrix
+
+
+def _feature_column(column: Any, name: str) -> np.ndarray:
+    what = f"feature column {name!r}"
+    library = _library(column)
+    if library == "polars":
+        return _feature_from_arrow(column.to_arrow(), what, column.dtype)
+    if library == "pyarrow":
+        return _feature_from_arrow(column, what, column.type)
+    if library == "pandas" and not isinstance(column.dtype, np.dtype):
+        return _feature_from_extension(column, what)
+    return _numeric(column if isinstance(column, np.ndarray) else column.to_numpy(), what)
+
+
+def _feature_from_arrow(column: Any, what: str, known_as: Any) -> np.ndarray:
+    """An arrow column; `known_as` is its type in the caller's library."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    kind = column.type
+    if pa.types.is_boolean(kind) or pa.types.is_floating(kind) or pa.types.is_integer(kind):
+        target = _float_type(np.dtype(kind.to_pandas_dtype()))
+    elif pa.types.is_decimal(kind) or pa.types.is_null(kind):
+        target = np.dtype(np.float64)
+    else:
+        raise _not_numeric(what, known_as)
+    # The cast comes first: nulls of a float column become NaN, those of an integer one objects.
+    floats = pc.cast(column, pa.from_numpy_dtype(target), safe=False)
+    if isinstance(floats, pa.ChunkedArray):
+        return floats.to_numpy()
+    return floats.to_numpy(zero_copy_only=False)
+
+
+def _feature_from_extension(column: Any, what: str) -> np.ndarray:
+    """A pandas column of a nullable, sparse or arrow-backed type."""
+    kind = column.dtype
+    if kind.kind not in _NUMERIC_KINDS:
+        raise _not_numeric(what, kind)
+    inner = getattr(kind, "numpy_dtype", getattr(kind, "subtype", np.dtype(np.float64)))
+    return column.to_numpy(dtype=_float_type(inner), na_value=np.nan)
+
+
+def _numeric(array: np.ndarray, what: str) -> np.ndarray:
+    """A numpy column as float32 or float64; objects must be numbers or None, never strings."""
+    if array.dtype.kind == "O":
+        for kind in set(map(type, array)):
+            number = issubclass(kind, numbers.Real | np.number | np.bool_ | decimal.Decimal)
+            if not (number or kind is type(None) or kind.__name__ == "NAType"):
+                raise _not_numeric(what, kind.__name__)
+        missing = np.fromiter(map(_is_missing, array), dtype=bool, count=len(array))
+        return np.where(missing, np.nan, array).astype(np.float64)
+    if array.dtype.kind not in _NUMERIC_KINDS:
+        raise _not_numeric(what, array.dtype)
+    return array.astype(_float_type(array.dtype), copy=False)
+
+
+def _not_numeric(what: str, kind: Any) -> DataError:
+    return DataError(f"{what} has the type {kind}: convert it to numbers or leave it out")
+
+
+def _float_type(kind: np.dtype) -> np.dtype:
+    """float32 where it holds every value of `kind` exactly, else float64."""
+    return np.dtype(np.float32 if np.can_cast(kind, np.float32) else np.float64)

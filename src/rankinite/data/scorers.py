@@ -1,0 +1,60 @@
+"""Scores from anything that scores: a ranker, a foreign model, a function, an array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankinite.errors import DataError
+
+if TYPE_CHECKING:
+    from rankinite.data.dataset import Dataset
+
+
+def scores_of(scorer: Any, dataset: Dataset) -> np.ndarray:
+    """Score every row of `dataset`.
+
+    Parameters
+    ----------
+    scorer : array, ranker, model or function
+        An array holds the scores themselves, in the caller's row order. A ranker of this
+        package scores the dataset, anything else with ``predict`` and any function is given
+        the feature matrix.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+        In the dataset's stored order (queries contiguous).
+    """
+    name = type(scorer).__name__
+    if hasattr(scorer, "score_dataset"):
+        scores = scorer.score_dataset(dataset)
+    elif hasattr(scorer, "predict"):
+        scores = scorer.predict(_features(dataset, name))
+    elif callable(scorer):
+        scores = scorer(_features(dataset, getattr(scorer, "__name__", name)))
+    else:
+        scores = dataset.in_stored_order(_as_scores(scorer, dataset.n_rows, "the score array"))
+    return _as_scores(scores, dataset.n_rows, f"the output of {name}")
+
+
+def _features(dataset: Dataset, name: str) -> np.ndarray:
+    if dataset.X is None:
+        raise DataError(
+            f"this dataset holds only bins, and {name} needs feature values: "
+            "pass the dataset with its features"
+        )
+    return dataset.X
+
+
+def _as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
+    scores = np.ascontiguousarray(values, dtype=np.float64)
+    if scores.shape == (n_rows, 1):
+        scores = scores[:, 0]
+    if scores.shape != (n_rows,):
+        raise DataError(f"{what} has shape {scores.shape}, but the data has {n_rows} rows")
+    if not np.isfinite(scores).all():
+        row = int(np.flatnonzero(~np.isfinite(scores))[0])
+        raise DataError(f"{what} has a score that is NaN or infinite (row {row})")
+    return scores

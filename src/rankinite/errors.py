@@ -1,0 +1,21 @@
+"""Errors that a user can mend: one sentence that says what is wrong, where, and what to do."""
+
+
+class RankiniteError(ValueError):
+    """Base of all errors caused by what the caller passed in; the command line prints it bare."""
+
+
+class DataError(RankiniteError):
+    """The data cannot be used: a malformed line, a label out of range, shapes that disagree."""
+
+
+class ParameterError(RankiniteError):
+    """A parameter has a value outside its range, or one that does not fit the others."""
+
+
+class ModelFileError(RankiniteError):
+    """A model file is truncated, altered, foreign, or of a version this release cannot read."""
+
+
+class RankiniteWarning(UserWarning):
+    """Something was mended on the caller's behalf, and the result may not be what was meant."""

@@ -1,0 +1,126 @@
+"""λ-gradients of any measure (Burges 2010, section 7; Burges et al. 2011, section 3).
+
+For two documents i ▷ j of a query (i has the better label) with scores s,
+
+    λ_ij = σ |ΔZ_ij| ρ_ij,   w_ij = σ² |ΔZ_ij| ρ_ij (1 − ρ_ij),   ρ_ij = 1 / (1 + e^{σ(s_i − s_j)})
+
+where ΔZ_ij is the change of the measure Z when the two trade their ranks. A document's λ is the
+sum over the pairs it wins less the sum over the pairs it loses, so a positive λ pushes it up;
+its w is the sum over both. One path serves all measures: the pair loop knows a measure only by
+the terms that `rankinite.measures` gives it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite.data.seeds import derive_seed
+from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas, rank_documents
+from rankinite.measures import BuiltIn, Measure
+
+
+class LambdaGradients:
+    """The λ-gradients of one measure on one set of labelled queries.
+
+    Parameters
+    ----------
+    measure : Measure
+    labels : ndarray of float64, shape (n_rows,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    keys : ndarray of uint64, shape (n_rows,)
+        The documents' own random numbers (`rankinite.data.row_keys`).
+    weight : ndarray of float64, shape (n_rows,), optional
+        Multiplies a document's λ and w.
+    query_weight : ndarray of float64, shape (n_queries,), optional
+        Multiplies those of all documents of a query.
+    sigma : float
+    truncation : int, optional
+        Only pairs whose upper document is among the first `truncation` ranks count.
+    seed : int
+        Of the shuffle that orders documents with equal scores.
+    """
+
+    def __init__(
+        self,
+        measure: Measure,
+        labels: np.ndarray,
+        offsets: np.ndarray,
+        keys: np.ndarray,
+        *,
+        weight: np.ndarray | None = None,
+        query_weight: np.ndarray | None = None,
+        sigma: float = 1.0,
+        truncation: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.labels = labels
+        self.offsets = offsets
+        self.keys = keys
+        self.sigma = float(sigma)
+        self.seed = seed
+        sizes = np.diff(offsets)
+        self._factor = _document_factor(weight, query_weight, sizes)
+        self._orders = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
+        top = int(sizes.max()) if self._judged is None else self._judged.top
+        self._top = top if truncation is None else min(top, truncation)
+
+    def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+        """λ and w of every document at these scores, each of shape (n_rows,)."""
+        lam = np.empty(len(scores))
+        curvature = np.empty(len(scores))
+        seed = derive_seed(self.seed, round_number, "ties")
+        if self._judged is not None:
+            judged = self._judged
+            all_lambdas(
+                judged.code,
+                scores,
+                judged.grades,
+                judged.discounts,
+                judged.norms,
+                judged.blank,
+                self.offsets,
+                self.keys,
+                seed,
+                self._top,
+                self.sigma,
+                self._orders,
+                lam,
+                curvature,
+            )
+        else:
+            self._own_measure(scores, seed, lam, curvature)
+        if self._factor is not None:
+            lam *= self._factor
+            curvature *= self._factor
+        return lam, curvature
+
+    def _own_measure(
+        self, scores: np.ndarray, seed: np.uint64, lam: np.ndarray, curvature: np.ndarray
+    ) -> None:
+        """The slow path for a measure defined in Python: its swap deltas, query by query."""
+        lam[:] = 0.0
+        curvature[:] = 0.0
+        for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            labels = self.labels[first:last]
+            if last - first < 2 or self.measure.is_blank(labels):
+                continue
+            order = self._orders[first:last]
+            rank_documents(scores[first:last], self.keys[first:last], seed, order)
+            ranked = labels[order]
+            deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
+            own = np.zeros((2, last - first))
+            s = self.sigma * scores[first:last][order]
+            lambdas_from_deltas(deltas, s, ranked, self._top, own[0], own[1])
+            lam[first + order] = self.sigma * own[0]
+            curvature[first + order] = self.sigma**2 * own[1]
+
+
+def _document_factor(
+    weight: np.ndarray | None, query_weight: np.ndarray | None, sizes: np.ndarray
+) -> np.ndarray | None:
+    if query_weight is None:
+        return weight
+    spread = np.repeat(query_weight, sizes)
+    return spread if weight is None else weight * spread

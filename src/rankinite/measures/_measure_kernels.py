@@ -1,0 +1,418 @@
+"""The arithmetic of the measures: changes under swaps, and expected values under ties.
+
+A kernel sees a measure as four things (see ``judged.Judged``): the code below, one grade a
+document, one discount a rank, and one or more norms a query. Positions are 0-based, ``p``;
+the rank is ``p + 1``.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from rankinite._numba import kernel, parallel_kernel
+
+# One code for each way of computing. With g = grade, d = discount, N = norm(s) of the query:
+LINEAR = 0  # Σ_p g_p d_p · N                   NDCG, DCG, precision
+LAYERED = 1  # Σ_p g_p d_p N_p                  mean of NDCG@1..depth
+CASCADE = 2  # Σ_p g_p d_p Π_{q<p} (1 − g_q)    ERR
+PRECISIONS = 3  # Σ_p g_p d_p Σ_{q≤p} g_q · N   AP, with g in {0, 1}
+FIRST = 4  # d at the first p with g_p = 1      RR
+PAIRS = 5  # right pairs · N
+
+
+@kernel()
+def swap_terms(code, grades, discounts, norms, G, S, U, V):
+    """Write the terms from which the change of the measure under any swap follows.
+
+    For positions i < j (i is ranked above j) of a measure other than the pairs,
+
+        Z(after the swap) − Z(before) = (G_j − G_i) · S_i · (U_i − V_j)
+
+    so all pairs cost a product each, after one pass of O(n).
+
+    Parameters
+    ----------
+    code : int
+    grades : float64, shape (n,)
+        The query's grades in rank order.
+    discounts : float64, shape (≥ n,)
+    norms : float64, shape (width,)
+        The row of the query.
+    G, S, U, V : float64, shape (≥ n,)
+        Written.
+
+    Returns
+    -------
+    float64
+        What to add to every |Z(after) − Z(before)|: 0, except for the pairs, where it is 1 and
+        the terms are 0. RankNet weighs each pair of different labels alike (Burges 2010,
+        section 2), whatever lies between the two documents.
+    """
+    if code == PAIRS:
+        for p in range(grades.shape[0]):
+            G[p] = 0.0
+            S[p] = 0.0
+            U[p] = 0.0
+            V[p] = 0.0
+        return 1.0
+    if code == CASCADE:
+        _cascade_terms(grades, discounts, norms[0], G, S, U, V)
+    elif code == PRECISIONS:
+        _precisions_terms(grades, discounts, norms[0], G, S, U, V)
+    elif code == FIRST:
+        _first_terms(grades, discounts, norms[0], G, S, U, V)
+    else:
+        _linear_terms(code, grades, discounts, norms, G, S, U, V)
+    return 0.0
+
+
+@kernel()
+def _linear_terms(code, grades, discounts, norms, G, S, U, V):
+    """Grades times weights: the documents trade their weights, (g_j − g_i)(weight_i − weight_j)."""
+    for p in range(grades.shape[0]):
+        if code == LINEAR:
+            G[p] = grades[p] * norms[0]
+            weight = discounts[p]
+        else:
+            G[p] = grades[p]
+            weight = discounts[p] * norms[p] if p < norms.shape[0] else 0.0
+        S[p] = 1.0
+        U[p] = weight
+        V[p] = weight
+
+
+@kernel()
+def _cascade_terms(grades, discounts, norm, G, S, U, V):
+    """ERR in one pass (Burges et al. 2011, section 3).
+
+    With R the grades, T = 1 − R, π_p = T_0 ⋯ T_p (the user is still reading after p) and A_p the
+    value collected down to p: a swap of i < j changes the term of i by π_{i−1} d_i (R_j − R_i),
+    scales everything between by T_j / T_i, and changes the term of j by
+    π_{j−1} d_j (R_i T_j / T_i − R_j). All three have the factor (R_j − R_i) / T_i, and
+
+        Z(after) − Z(before) = (R_j − R_i) / T_i · [(π_i d_i + A_i) − (A_{j−1} + π_{j−1} d_j)].
+    """
+    reading = 1.0
+    collected = 0.0
+    for p in range(grades.shape[0]):
+        stays = 1.0 - grades[p]
+        G[p] = grades[p] * norm
+        S[p] = 1.0 / stays
+        V[p] = collected + reading * discounts[p]
+        collected += reading * grades[p] * discounts[p]
+        reading *= stays
+        U[p] = reading * discounts[p] + collected
+
+
+@kernel()
+def _precisions_terms(grades, discounts, norm, G, S, U, V):
+    """AP in one pass.
+
+    With C_p the number of relevant documents down to p and H_p = Σ d_q over the relevant q ≤ p:
+
+    * a relevant document goes down from i to j: the term C_i d_i is lost, each relevant document
+      between loses one from its count and so d_q, and C_j d_j is won:
+      Z(after) − Z(before) = −[(C_i d_i − H_i) − (C_j d_j − H_j)];
+    * a relevant document comes up from j to i: the term C_j d_j is lost, each one between wins
+      d_q (their sum is H_j − d_j − H_i), and (C_i + 1) d_i is won:
+      Z(after) − Z(before) = [(C_i + 1) d_i − H_i] − [(C_j + 1) d_j − H_j].
+
+    The second holds for i irrelevant and j relevant, the first for the opposite; both times the
+    norm.
+    """
+    count = 0.0
+    harmonic = 0.0
+    for p in range(grades.shape[0]):
+        relevant = grades[p] > 0.0
+        if relevant:
+            count += 1.0
+            harmonic += discounts[p]
+        going_down = count * discounts[p] - harmonic
+        coming_up = (count + 1.0) * discounts[p] - harmonic
+        G[p] = grades[p] * norm
+        S[p] = 1.0
+        U[p] = going_down if relevant else coming_up
+        V[p] = coming_up if relevant else going_down
+
+
+@kernel()
+def _first_terms(grades, discounts, norm, G, S, U, V):
+    """RR: only the first relevant document (at f) and the second (at s) matter.
+
+    The one at f goes down to j: the first is then at s or j, whichever is above, so the value
+    goes from d_f to max(d_s, d_j). A relevant one comes up from j to an i above f: from d_f to
+    d_i. Every other swap leaves the value, which S = 0 says.
+    """
+    n = grades.shape[0]
+    first = n
+    second = n
+    for p in range(n):
+        if grades[p] > 0.0:
+            if first == n:
+                first = p
+            else:
+                second = p
+                break
+    at_first = discounts[first] if first < n else 0.0
+    at_second = discounts[second] if second < n else 0.0
+    for p in range(n):
+        G[p] = grades[p] * norm
+        S[p] = 1.0 if p <= first else 0.0
+        U[p] = discounts[p]
+        V[p] = at_first if grades[p] > 0.0 else max(at_second, discounts[p])
+
+
+@parallel_kernel()
+def expected_values(code, scores, grades, discounts, norms, offsets, blank):
+    """Value of every query, in expectation over the orders of documents with equal scores.
+
+    Parameters
+    ----------
+    code : int
+    scores, grades : float64, shape (n_rows,)
+        In stored order. No score is NaN.
+    discounts : float64, shape (≥ size of the largest query,)
+    norms : float64, shape (n_queries, width)
+    offsets : int64, shape (n_queries + 1,)
+    blank : bool, shape (n_queries,)
+
+    Returns
+    -------
+    float64, shape (n_queries,)
+        NaN for blank queries.
+    """
+    n_queries = offsets.shape[0] - 1
+    values = np.empty(n_queries)
+    for q in numba.prange(n_queries):
+        if blank[q]:
+            values[q] = np.nan
+        else:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = expected_value(code, scores[rows], grades[rows], discounts, norms[q])
+    return values
+
+
+@kernel()
+def expected_value(code, scores, grades, discounts, norms):
+    """Value of one query, in expectation over the orders of documents with equal scores."""
+    ranked, ends = _rank(scores, grades)
+    if code == LINEAR:
+        return _expected_linear(ranked, ends, discounts) * norms[0]
+    if code == LAYERED:
+        return _expected_layered(ranked, ends, discounts, norms)
+    if code == CASCADE:
+        return _expected_cascade(ranked, ends, discounts) * norms[0]
+    if code == PRECISIONS:
+        return _expected_precisions(ranked, ends, discounts) * norms[0]
+    if code == FIRST:
+        return _expected_first(ranked, ends, discounts) * norms[0]
+    return _right_pairs(ranked, ends) * norms[0]
+
+
+@kernel()
+def _rank(scores, grades):
+    """Grades by descending score, and the end of the tie group that starts at each position.
+
+    A tie group is sorted by grade, so that not even a rounding error depends on the row order.
+    """
+    n = scores.shape[0]
+    order = _ascending(-scores)
+    ranked = np.empty(n)
+    for p in range(n):
+        ranked[p] = grades[order[p]]
+    ends = np.empty(n, np.int64)
+    start = 0
+    while start < n:
+        end = start + 1
+        score = scores[order[start]]
+        while end < n and scores[order[end]] == score:
+            end += 1
+        ends[start] = end
+        if end > start + 1:
+            tied = ranked[start:end].copy()
+            tied_order = _ascending(tied)
+            for p in range(start, end):
+                ranked[p] = tied[tied_order[p - start]]
+        start = end
+    return ranked, ends
+
+
+@kernel()
+def _ascending(keys):
+    """Order of the keys: a function of its own, so that the sort is compiled once."""
+    return np.argsort(keys, kind="mergesort")
+
+
+@kernel()
+def _expected_linear(ranked, ends, discounts):
+    """Each document of a tie group meets each of its discounts equally often."""
+    n = ranked.shape[0]
+    total = 0.0
+    start = 0
+    while start < n and discounts[start] > 0.0:
+        end = ends[start]
+        grade = 0.0
+        weight = 0.0
+        for p in range(start, end):
+            grade += ranked[p]
+            weight += discounts[p]
+        total += grade / (end - start) * weight
+        start = end
+    return total
+
+
+@kernel()
+def _expected_layered(ranked, ends, discounts, norms):
+    """As above, with a norm a rank."""
+    n = ranked.shape[0]
+    depth = norms.shape[0]
+    total = 0.0
+    start = 0
+    while start < min(n, depth):
+        end = ends[start]
+        grade = 0.0
+        weight = 0.0
+        for p in range(start, end):
+            grade += ranked[p]
+            if p < depth:
+                weight += discounts[p] * norms[p]
+        total += grade / (end - start) * weight
+        start = end
+    return total
+
+
+@kernel()
+def _expected_cascade(ranked, ends, discounts):
+    """ERR under ties.
+
+    The user still reads after t documents of a group with probability P_t, the mean of Π T over
+    its subsets of size t, and stops at the t-th with P_{t−1} − P_t. P is a normalised elementary
+    symmetric polynomial; adding the n-th document gives (without any binomial to overflow)
+
+        P_t ← (n − t)/n · P_t + t/n · T_n · P_{t−1}.
+
+    Only the P_t down to the cut-off are kept.
+    """
+    n = ranked.shape[0]
+    cut = n
+    while cut > 0 and discounts[cut - 1] == 0.0:
+        cut -= 1
+    total = 0.0
+    reading = 1.0
+    start = 0
+    while start < cut:
+        end = ends[start]
+        if end == start + 1:
+            total += reading * ranked[start] * discounts[start]
+            reading *= 1.0 - ranked[start]
+        else:
+            deepest = min(end, cut) - start
+            survival = np.zeros(deepest + 1)
+            survival[0] = 1.0
+            for m in range(1, end - start + 1):
+                stays = 1.0 - ranked[start + m - 1]
+                for t in range(min(m, deepest), 0, -1):
+                    survival[t] = ((m - t) * survival[t] + t * stays * survival[t - 1]) / m
+            for t in range(1, deepest + 1):
+                total += reading * (survival[t - 1] - survival[t]) * discounts[start + t - 1]
+            reading *= survival[deepest]
+        start = end
+    return total
+
+
+@kernel()
+def _expected_precisions(ranked, ends, discounts):
+    """AP under ties (McSherry and Najork 2008, section 2.4).
+
+    In a group of m documents, r of them relevant, below R relevant ones, the document at the
+    i-th place is relevant with probability r/m; then each of the i − 1 before it is relevant
+    with probability (r − 1)/(m − 1).
+    """
+    n = ranked.shape[0]
+    total = 0.0
+    above = 0.0
+    start = 0
+    while start < n and discounts[start] > 0.0:
+        end = ends[start]
+        m = end - start
+        relevant = 0.0
+        for p in range(start, end):
+            relevant += ranked[p]
+        if relevant > 0.0:
+            rate = (relevant - 1.0) / (m - 1) if m > 1 else 0.0
+            for p in range(start, end):
+                total += relevant / m * (above + 1.0 + (p - start) * rate) * discounts[p]
+        above += relevant
+        start = end
+    return total
+
+
+@kernel()
+def _expected_first(ranked, ends, discounts):
+    """RR under ties: in the first group with relevant documents, the chance of each place."""
+    n = ranked.shape[0]
+    start = 0
+    while start < n:
+        end = ends[start]
+        relevant = 0.0
+        for p in range(start, end):
+            relevant += ranked[p]
+        if relevant > 0.0:
+            total = 0.0
+            none_yet = 1.0
+            for p in range(start, end):
+                hit = min(1.0, relevant / (end - p))
+                total += none_yet * hit * discounts[p]
+                none_yet *= 1.0 - hit
+            return total
+        start = end
+    return 0.0
+
+
+@kernel()
+def _right_pairs(ranked, ends):
+    """Number of pairs of different grades in the right order; a pair of equal scores counts 1/2.
+
+    Sweeps down the ranking with a Fenwick tree that counts the documents above by the level of
+    their grade: O(n log n) time and O(n) memory for any number of grades.
+    """
+    n = ranked.shape[0]
+    levels, n_levels = _levels(ranked)
+    tree = np.zeros(n_levels + 1, np.int64)
+    higher = 0
+    tied = 0
+    start = 0
+    while start < n:
+        end = ends[start]
+        # A group is sorted by grade, so the lower grades of a tie end where its own begin.
+        own = start
+        for p in range(start, end):
+            if levels[p] != levels[own]:
+                own = p
+            tied += own - start
+            higher += start
+            node = levels[p]
+            while node > 0:
+                higher -= tree[node]
+                node -= node & -node
+        for p in range(start, end):
+            node = levels[p]
+            while node <= n_levels:
+                tree[node] += 1
+                node += node & -node
+        start = end
+    return higher + 0.5 * tied
+
+
+@kernel()
+def _levels(grades):
+    """Rank of each grade among the distinct ones, from 1, and their number."""
+    order = _ascending(grades)
+    levels = np.empty(grades.shape[0], np.int64)
+    level = 0
+    for p in range(grades.shape[0]):
+        if p == 0 or grades[order[p]] != grades[order[p - 1]]:
+            level += 1
+        levels[order[p]] = level
+    return levels, level

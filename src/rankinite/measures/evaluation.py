@@ -1,0 +1,245 @@
+"""Values of measures on a dataset: per query first, means second."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankinite.data.scorers import scores_of
+from rankinite.errors import DataError, ParameterError
+from rankinite.measures import _measure_kernels as kernels
+from rankinite.measures.grammar import measure
+from rankinite.measures.judged import Judged
+from rankinite.measures.protocol import Measure
+from rankinite.measures.specification import BuiltIn
+from rankinite.measures.tables import aligned
+
+if TYPE_CHECKING:
+    from rankinite.data.dataset import Dataset
+
+_BLANK_VALUES = {"skip": np.nan, "zero": 0.0, "one": 1.0}
+
+MeasureLike = str | Measure
+
+
+class Evaluator:
+    """A measure bound to the labels of a dataset: labels are judged once, scores come often.
+
+    Parameters
+    ----------
+    spec : str or Measure
+    dataset : Dataset
+        With labels.
+
+    Attributes
+    ----------
+    measure : Measure
+        With the parameters that depend on the data fixed.
+    judged : Judged or None
+        The labels as the kernels see them; None for a measure of the user's own.
+    blank : ndarray of bool, shape (n_queries,)
+        Queries whose documents no order is better than another for.
+    """
+
+    def __init__(self, spec: MeasureLike, dataset: Dataset) -> None:
+        if dataset.y is None:
+            raise DataError("the dataset has no labels to evaluate against: pass y")
+        self._y = np.ascontiguousarray(dataset.y, dtype=np.float64)
+        self._offsets = np.ascontiguousarray(dataset.offsets, dtype=np.int64)
+        self._qids = dataset.qids
+        self.measure = measure(spec).resolve(self._y)
+        self.judged: Judged | None = None
+        if isinstance(self.measure, BuiltIn):
+            self.judged = self.measure.judge(self._y, self._offsets)
+            self.blank = self.judged.blank
+        else:
+            blank = [self.measure.is_blank(labels) for labels in self._per_query(self._y)]
+            self.blank = np.array(blank, dtype=bool)
+
+    def values(self, scores: np.ndarray) -> np.ndarray:
+        """Value of every query, in expectation over the orders of tied documents.
+
+        Parameters
+        ----------
+        scores : ndarray of float64, shape (n_rows,)
+            In the dataset's stored order.
+
+        Returns
+        -------
+        ndarray of float64, shape (n_queries,)
+            NaN for blank queries.
+        """
+        scores = np.ascontiguousarray(scores, dtype=np.float64)
+        if scores.shape != self._y.shape:
+            raise DataError(
+                f"scores of shape {scores.shape} for {len(self._y)} rows: pass one each"
+            )
+        if np.isnan(scores).any():
+            row = int(np.flatnonzero(np.isnan(scores))[0])
+            query = int(np.searchsorted(self._offsets, row, side="right")) - 1
+            raise DataError(f"a score of query {self._qids[query]} is NaN: documents need numbers")
+        if self.judged is None:
+            return self._values_of_own(scores)
+        seen = self.judged
+        return kernels.expected_values(
+            seen.code, scores, seen.grades, seen.discounts, seen.norms, self._offsets, seen.blank
+        )
+
+    def _values_of_own(self, scores: np.ndarray) -> np.ndarray:
+        """One call of Python a query: the way of measures that the kernels do not know."""
+        values = np.full(len(self.blank), np.nan)
+        pairs = zip(self._per_query(scores), self._per_query(self._y), strict=True)
+        for query, (some_scores, labels) in enumerate(pairs):
+            if self.blank[query]:
+                continue
+            values[query] = self.measure.expected_value(some_scores, labels)
+            if np.isnan(values[query]):
+                raise ParameterError(
+                    f"the measure {self.measure} is NaN for query {self._qids[query]}: "
+                    "let its is_blank say which queries have no value"
+                )
+        return values
+
+    def _per_query(self, values: np.ndarray) -> list[np.ndarray]:
+        return np.split(values, self._offsets[1:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Values of some measures for one scorer.
+
+    ``evaluation["ndcg@10"]`` is a mean; printing shows all of them.
+
+    Attributes
+    ----------
+    per_query : dict of str to ndarray of float64, shape (n_queries,)
+        By the name of the measure. Blank queries have the value that the policy gives them;
+        NaN says that they are skipped.
+    means : dict of str to float
+        Mean over the queries that are not skipped, weighted by the dataset's query weights;
+        NaN if all are skipped.
+    n_queries : int
+    n_blank : dict of str to int
+        Number of blank queries: those for which no order of the documents is better than
+        another.
+    qids : ndarray, shape (n_queries,)
+    blank : {"skip", "zero", "one"}
+        The policy for blank queries.
+    """
+
+    per_query: dict[str, np.ndarray]
+    means: dict[str, float]
+    n_queries: int
+    n_blank: dict[str, int]
+    qids: np.ndarray
+    blank: str = "skip"
+
+    def __getitem__(self, spec: MeasureLike) -> float:
+        name = str(spec)
+        if name not in self.means:
+            name = str(measure(spec))
+        if name not in self.means:
+            raise ParameterError(f"{name} was not evaluated: there is {', '.join(self.means)}")
+        return self.means[name]
+
+    def __str__(self) -> str:
+        told = {"skip": "skipped", "zero": "counted as 0", "one": "counted as 1"}[self.blank]
+        rows = [
+            (name, f"{mean:.4f}", str(self.n_queries), str(self.n_blank[name]))
+            for name, mean in self.means.items()
+        ]
+        return aligned(("measure", "mean", "queries", f"blank ({told})"), rows)
+
+
+def evaluate(
+    scorer: Any,
+    dataset: Dataset,
+    measures: MeasureLike | Sequence[MeasureLike] = ("ndcg@10",),
+    *,
+    blank: str = "skip",
+) -> Evaluation:
+    """Measure how well a scorer ranks the documents of a dataset.
+
+    Parameters
+    ----------
+    scorer : array, ranker, model or function
+        Scores in the caller's row order, or anything that computes them: an object with
+        ``predict``, or a function of the feature matrix.
+    dataset : Dataset
+        With labels.
+    measures : str, Measure or sequence of them
+    blank : {"skip", "zero", "one"}
+        What a query counts for which no order is better than another, for instance because it
+        has no relevant document.
+
+    Returns
+    -------
+    Evaluation
+    """
+    check_blank(blank)
+    evaluators = {str(m): Evaluator(m, dataset) for m in measure_list(measures)}
+    scores = scores_of(scorer, dataset)
+    values = {name: evaluator.values(scores) for name, evaluator in evaluators.items()}
+    means = {}
+    for name, of_queries in values.items():
+        total, weight = mean_value(of_queries, blank, dataset.query_weight)
+        means[name] = total / weight if weight > 0 else float("nan")
+    return Evaluation(
+        per_query={name: with_blanks(v, blank) for name, v in values.items()},
+        means=means,
+        n_queries=dataset.n_queries,
+        n_blank={name: int(e.blank.sum()) for name, e in evaluators.items()},
+        qids=dataset.qids,
+        blank=blank,
+    )
+
+
+def mean_value(
+    values: np.ndarray, blank: str = "skip", query_weight: np.ndarray | None = None
+) -> tuple[float, float]:
+    """Return the two sums whose quotient is the mean, so that workers can add theirs up first.
+
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_queries,)
+        NaN for blank queries.
+    blank : {"skip", "zero", "one"}
+    query_weight : ndarray of float64, shape (n_queries,), or None
+        None weighs all queries 1.
+
+    Returns
+    -------
+    total, weight : float
+        Σ weight · value and Σ weight over the queries that are not skipped.
+    """
+    values = with_blanks(values, blank)
+    counted = ~np.isnan(values)
+    weights = np.ones(len(values)) if query_weight is None else np.asarray(query_weight)
+    return float(np.dot(weights[counted], values[counted])), float(weights[counted].sum())
+
+
+def with_blanks(values: np.ndarray, blank: str) -> np.ndarray:
+    """Give blank queries (NaN) the value that the policy says; skipped ones stay NaN."""
+    check_blank(blank)
+    return np.where(np.isnan(values), _BLANK_VALUES[blank], values)
+
+
+def check_blank(blank: str) -> None:
+    """Refuse a policy for blank queries that there is not."""
+    if blank not in _BLANK_VALUES:
+        raise ParameterError(f"blank must be 'skip', 'zero' or 'one', got {blank!r}")
+
+
+def measure_list(measures: MeasureLike | Sequence[MeasureLike]) -> list[Measure]:
+    """Return one or several specifications as a list of different measures."""
+    several = [measures] if isinstance(measures, str | Measure) else list(measures)
+    if not several:
+        raise ParameterError("measures is empty: name at least one, for instance 'ndcg@10'")
+    named: dict[str, Measure] = {}
+    for each in map(measure, several):
+        if named.setdefault(str(each), each) != each:
+            raise ParameterError(f"two different measures have the name {each}: rename one")
+    return list(named.values())

@@ -1,0 +1,113 @@
+"""The scikit-learn protocol, without the price of importing scikit-learn.
+
+Parameters are the arguments of ``__init__``, stored as they are; ``fit`` returns self and sets
+attributes that end in an underscore. scikit-learn itself (over a second to import) is only
+loaded when one of its own tools asks for tags or metadata routing.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from rankinite.errors import ParameterError, RankiniteError
+from rankinite.models.parameters import Constraint
+
+# Arguments of fit that scikit-learn's meta-estimators may route to it.
+_ROUTED = ("qid", "weight", "query_weight")
+
+
+class NotFittedError(RankiniteError, AttributeError):
+    """The model is asked for something that it only has after ``fit``."""
+
+
+class Estimator:
+    """Base of everything with parameters."""
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {}
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters by name; with `deep` also those of a base model, as ``base_model__x``."""
+        params = {name: getattr(self, name) for name in self._parameter_names()}
+        if deep:
+            for name, value in list(params.items()):
+                if hasattr(value, "get_params") and not isinstance(value, type):
+                    inner = value.get_params(deep=True)
+                    params |= {f"{name}__{key}": item for key, item in inner.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters by name and return self."""
+        known = self._parameter_names()
+        for name, value in params.items():
+            head, _, rest = name.partition("__")
+            if head not in known:
+                raise ParameterError(
+                    f"{type(self).__name__} has no parameter {head!r}; it has {', '.join(known)}"
+                )
+            if rest:
+                getattr(self, head).set_params(**{rest: value})
+            else:
+                setattr(self, head, value)
+        return self
+
+    def _check_params(self) -> None:
+        for name, constraint in self._constraints.items():
+            constraint.check(name, getattr(self, name))
+
+    def _check_fitted(self) -> None:
+        if not self.__sklearn_is_fitted__():
+            raise NotFittedError(f"this {type(self).__name__} is not trained: call fit first")
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+    def __repr__(self) -> str:
+        defaults = inspect.signature(type(self).__init__).parameters
+        changed = [
+            f"{name}={value!r}"
+            for name, value in self.get_params(deep=False).items()
+            if not _same(value, defaults[name].default)
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type="regressor",
+            target_tags=TargetTags(required=True),
+            regressor_tags=RegressorTags(),
+            input_tags=InputTags(allow_nan=True, sparse=True),
+        )
+
+    def set_fit_request(self, **requests: Any) -> Self:
+        """Ask scikit-learn's meta-estimators to pass ``qid``, ``weight``, … on to ``fit``."""
+        unknown = set(requests) - set(_ROUTED)
+        if unknown:
+            raise ParameterError(f"fit takes {', '.join(_ROUTED)}, not {sorted(unknown)[0]!r}")
+        routing = self.get_metadata_routing()
+        for name, alias in requests.items():
+            routing.fit.add_request(param=name, alias=alias)
+        self._metadata_request = routing
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """What scikit-learn's meta-estimators may pass on (`set_fit_request` says)."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        if hasattr(self, "_metadata_request"):
+            return self._metadata_request
+        routing = MetadataRequest(owner=self)
+        for name in _ROUTED:
+            routing.fit.add_request(param=name, alias=None)
+        return routing
+
+
+def _same(value: Any, default: Any) -> bool:
+    return value is default or (isinstance(value, (int, float, str)) and value == default)

@@ -1,0 +1,62 @@
+"""Parameter constraints as a table: what a value must be, checked in one place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from rankinite.errors import ParameterError
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole number in [low, high]."""
+
+    low: int
+    high: int | None = None
+    optional: bool = False
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ParameterError unless `value` is allowed."""
+        if value is None and self.optional:
+            return
+        whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        if whole and self.low <= value and (self.high is None or value <= self.high):
+            return
+        span = f"at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
+        none = " or None" if self.optional else ""
+        raise ParameterError(f"{name} must be a whole number {span}{none}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class Real:
+    """A number above `low`, and at most `high`."""
+
+    low: float
+    high: float = math.inf
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ParameterError unless `value` is allowed."""
+        number = isinstance(value, (int, float)) or hasattr(value, "__float__")
+        number = number and not isinstance(value, (bool, str))
+        if number and self.low < float(value) <= self.high and math.isfinite(value):
+            return
+        end = "" if math.isinf(self.high) else f" and at most {self.high:g}"
+        raise ParameterError(f"{name} must be a number above {self.low:g}{end}, got {value!r}")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """One of a few words."""
+
+    words: Collection[str]
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise a ParameterError unless `value` is allowed."""
+        if not isinstance(value, str) or value not in self.words:
+            raise ParameterError(f"{name} must be one of {', '.join(self.words)}, got {value!r}")
+
+
+Constraint = Whole | Real | OneOf

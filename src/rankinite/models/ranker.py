@@ -1,0 +1,97 @@
+"""What all rankers share: taking data in, giving scores out, saving."""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+
+from rankinite._numba import threads
+from rankinite.data import Dataset
+from rankinite.data.frames import features_of
+from rankinite.errors import DataError, ParameterError
+from rankinite.models.estimator import Estimator
+from rankinite.models.storage import save
+
+
+class Ranker(Estimator):
+    """A model that gives documents scores by which they are ranked.
+
+    Subclasses store ``n_features_in_`` and ``feature_names_in_`` in ``fit`` and implement
+    `_score_matrix` and, if they can, `_score_bins`.
+    """
+
+    n_features_in_: int
+    feature_names_in_: list[str] | None
+    n_threads: int | None
+
+    def predict(self, X: Any, **options: Any) -> np.ndarray:
+        """Scores, shape (n_rows,), in the caller's row order.
+
+        Parameters
+        ----------
+        X : Dataset, matrix or frame
+        options
+            What the ranker's own scoring takes, such as ``n_trees`` to stop early.
+        """
+        self._check_fitted()
+        if isinstance(X, Dataset):
+            return X.in_caller_order(self.score_dataset(X, **options))
+        matrix, names = features_of(X)
+        self._check_features(matrix.shape[1], names)
+        with threads(self.n_threads):
+            return self._score_matrix(matrix, **options)
+
+    def score_dataset(self, dataset: Dataset, **options: Any) -> np.ndarray:
+        """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
+        self._check_fitted()
+        self._check_features(dataset.n_features, dataset.feature_names)
+        with threads(self.n_threads):
+            if dataset.X is None:
+                return self._score_bins(dataset, **options)
+            return self._score_matrix(dataset.X, **options)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the trained model to one file; `rankinite.load` reads it."""
+        self._check_fitted()
+        save(self, path)
+
+    @abstractmethod
+    def _score_matrix(self, X: np.ndarray, **options: Any) -> np.ndarray:
+        """Scores of raw features."""
+
+    def _score_bins(self, dataset: Dataset, **options: Any) -> np.ndarray:
+        raise DataError(
+            f"this dataset holds only bins, and a {type(self).__name__} needs feature values"
+        )
+
+    def _check_features(self, n_features: int, names: list[str] | None) -> None:
+        if n_features != self.n_features_in_:
+            raise DataError(
+                f"the data has {n_features} features, but the model was trained on "
+                f"{self.n_features_in_}"
+            )
+        known = self.feature_names_in_
+        if names is not None and known is not None and names != known:
+            first = next(i for i, pair in enumerate(zip(names, known, strict=True)) if len(set(pair)) > 1)
+            raise DataError(
+                f"feature {first} is called {names[first]!r} in the data but {known[first]!r} in "
+                "the model: pass the columns in the order of the training data"
+            )
+
+
+def training_data(X: Any, y: Any, qid: Any, weight: Any, query_weight: Any) -> Dataset:
+    """What ``fit`` was given, as a dataset with labels."""
+    if isinstance(X, Dataset):
+        if any(part is not None for part in (y, qid, weight, query_weight)):
+            raise ParameterError(
+                "fit was given a Dataset and also y, qid or weights: put these into the Dataset"
+            )
+        dataset = X
+    else:
+        dataset = Dataset(X, y, qid=qid, weight=weight, query_weight=query_weight)
+    if dataset.y is None:
+        raise DataError("the data to train on has no labels: pass y")
+    return dataset

@@ -1,0 +1,63 @@
+"""Anything that scores, as a base model: a ranker, a foreign model, weights, a function."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankinite.data import Dataset
+from rankinite.data.scorers import scores_of
+from rankinite.errors import DataError, ParameterError
+from rankinite.models.file import Arrays, State
+
+
+class LinearScorer:
+    """The score is the weighted sum of the features.
+
+    Parameters
+    ----------
+    weights : array, shape (n_features,)
+    """
+
+    def __init__(self, weights: Any) -> None:
+        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        if self.weights.ndim != 1 or not np.isfinite(self.weights).all():
+            raise ParameterError("the weights of a linear scorer must be one row of finite numbers")
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Scores of shape (n_rows,); a missing value counts as 0."""
+        if X.shape[1] != len(self.weights):
+            raise DataError(f"X has {X.shape[1]} features, but there are {len(self.weights)} weights")
+        # einsum adds in one fixed order; a BLAS product may depend on the number of threads.
+        return np.einsum("ij,j->i", np.nan_to_num(X, nan=0.0), self.weights)
+
+    def _state(self) -> tuple[State, Arrays]:
+        return {}, {"weights": self.weights}
+
+    @classmethod
+    def _from_state(cls, state: State, arrays: Arrays) -> LinearScorer:
+        return cls(arrays["weights"])
+
+
+def as_scorer(base_model: Any) -> Any:
+    """A base model as something that `scores_of` takes; weights become a `LinearScorer`."""
+    if hasattr(base_model, "predict") or callable(base_model):
+        return base_model
+    try:
+        return LinearScorer(base_model)
+    except (TypeError, ValueError):
+        raise ParameterError(
+            "base_model must have predict, be a function of the feature matrix, or be a weight "
+            f"vector, but it is a {type(base_model).__name__}"
+        ) from None
+
+
+def base_scores(base_model: Any, data: Dataset | np.ndarray) -> np.ndarray | float:
+    """Scores of the base model, shape (n_rows,); 0 without one."""
+    if base_model is None:
+        return 0.0
+    if isinstance(data, Dataset):
+        return scores_of(base_model, data)
+    predict = getattr(base_model, "predict", base_model)
+    return np.asarray(predict(data), dtype=np.float64)

@@ -1,0 +1,67 @@
+"""From models to files and back: which class a state belongs to, and models inside models."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from rankinite.errors import ModelFileError
+from rankinite.models.file import Arrays, State, read_model, write_model
+
+# Where the class of a state lives. Named, not imported: rankers stand above this package.
+_HOMES = {
+    "LambdaMART": "rankinite.boosting",
+    "MART": "rankinite.boosting",
+    "LinearScorer": "rankinite.models.scorer",
+}
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a trained model, with all that is inside it, to one file."""
+    write_model(path, *to_state(model))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Read a model that ``save`` wrote. Its predictions are those of the saved one, bit for bit."""
+    state, arrays = read_model(path)
+    return from_state(state, arrays)
+
+
+def to_state(model: Any) -> tuple[State, Arrays]:
+    """The state of a model (JSON) and its arrays."""
+    kind = type(model).__name__
+    if kind not in _HOMES or not hasattr(model, "_state"):
+        raise ModelFileError(
+            f"a {kind} cannot be kept in a model file: use a ranker of rankinite or a weight "
+            "vector as the base model, or add the scores yourself"
+        )
+    state, arrays = model._state()
+    return {"kind": kind, **state}, arrays
+
+
+def from_state(state: State, arrays: Arrays) -> Any:
+    """The model of a state."""
+    kind = state.get("kind")
+    if kind not in _HOMES:
+        raise ModelFileError(f"the model file holds a {kind}, which this release does not know")
+    home = getattr(importlib.import_module(_HOMES[kind]), kind)
+    try:
+        return home._from_state(state, arrays)
+    except (KeyError, TypeError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"the model file's {kind} is incomplete ({error!r})") from error
+
+
+def nested(prefix: str, arrays: Arrays) -> Arrays:
+    """Arrays of a model inside another, named apart."""
+    return {f"{prefix}/{name}": array for name, array in arrays.items()}
+
+
+def unnested(prefix: str, arrays: Arrays) -> Arrays:
+    """The arrays that `nested` named."""
+    start = f"{prefix}/"
+    return {
+        name.removeprefix(start): array
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }

@@ -1,0 +1,295 @@
+"""Growing one tree, best split first.
+
+Python owns the nodes, the heap and the stopping; kernels see arrays. What must be reduced over
+workers is the histogram of a node and the number of rows on each side of a split, and nothing
+else: both pass through the communicator here.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass, field
+
+import numba
+import numpy as np
+
+from rankinite.data.binning import BinnedMatrix
+from rankinite.data.seeds import derive_seed, draw_without_replacement
+from rankinite.distributed import Communicator
+from rankinite.trees._histogram_kernels import N_BINS, build_histogram
+from rankinite.trees._partition_kernels import draw_rows, partition_rows
+from rankinite.trees._split_kernels import best_splits
+from rankinite.trees.fixed_point import Packed
+from rankinite.trees.tree import Tree
+
+# Below this many rows the parts of a node are not worth a second thread.
+ROWS_A_PART = 4096
+
+
+@dataclass(frozen=True)
+class GrowthParameters:
+    """How a tree grows; the names are those of the estimators."""
+
+    max_leaf_nodes: int = 31
+    min_samples_leaf: int = 20
+    split: str = "least_squares"
+    row_fraction: float = 1.0
+    feature_fraction: float = 1.0
+
+
+@dataclass(frozen=True)
+class GrownTree:
+    """A tree and where it put the training rows: leaf l holds ``rows[starts[l]:stops[l]]``."""
+
+    tree: Tree
+    rows: np.ndarray
+    starts: np.ndarray
+    stops: np.ndarray
+
+
+@dataclass
+class _Node:
+    """A leaf so far: its rows ``[start, stop)``, and the best split of it, if there is one."""
+
+    leaf: int
+    start: int
+    stop: int
+    # Over all workers; the rows above are this worker's.
+    count: int
+    parent: int = -1
+    is_left: bool = False
+    histograms: list[np.ndarray] = field(default_factory=list)
+    gain: float = 0.0
+    feature: int = -1
+    bin: int = 0
+    missing_left: bool = False
+
+    @property
+    def number(self) -> int:
+        """Where the node stands in the tree: from the split that made it, and the side."""
+        return 2 * (self.parent + 1) + self.is_left
+
+
+class Grower:
+    """Grows trees on one binned matrix; scratch memory is kept between trees.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        This worker's rows.
+    parameters : GrowthParameters
+    keys : ndarray of uint64, shape (n_rows,)
+        The rows' own random numbers (`rankinite.data.row_keys`).
+    n_rows : int
+        Number of rows over all workers.
+    communicator : Communicator
+    """
+
+    def __init__(
+        self,
+        binned: BinnedMatrix,
+        parameters: GrowthParameters,
+        keys: np.ndarray,
+        n_rows: int,
+        communicator: Communicator,
+    ) -> None:
+        self.binned = binned
+        self.parameters = parameters
+        self.keys = keys
+        self.n_rows = n_rows
+        self.communicator = communicator
+        self._n_bins = binned.mapper.n_bins
+        self._left = np.empty(binned.n_rows, np.int32)
+        self._right = np.empty(binned.n_rows, np.int32)
+        n_blocks = binned.blocks.shape[0]
+        self._shape = (n_blocks, binned.blocks.shape[2] * N_BINS)
+        self._partial = np.empty((numba.get_num_threads(), *self._shape), np.int64)
+        self._free: list[np.ndarray] = []
+        n_features = binned.n_features
+        self._gains = np.empty(n_features)
+        self._bins = np.empty(n_features, np.uint8)
+        self._missing_left = np.empty(n_features, np.bool_)
+
+    def grow(self, channels: list[Packed], seed: np.uint64) -> GrownTree:
+        """Grow a tree on the packed gradients.
+
+        Parameters
+        ----------
+        channels : list of Packed
+            Σλ with counts, and for Newton splits Σw.
+        seed : uint64
+            Of this tree; nodes derive theirs from it.
+        """
+        rows = np.arange(self.binned.n_rows, dtype=np.int32)
+        root = _Node(leaf=0, start=0, stop=len(rows), count=self.n_rows)
+        leaves = [root]
+        splits: list[_Node] = []
+        left: list[int] = []
+        right: list[int] = []
+        heap: list[tuple[float, int]] = []
+        self._open(root, rows, channels, seed, heap)
+        while heap and len(leaves) < self.parameters.max_leaf_nodes:
+            _, leaf = heapq.heappop(heap)
+            node = leaves[leaf]
+            if node.parent >= 0:
+                (left if node.is_left else right)[node.parent] = len(splits)
+            left.append(~leaf)
+            right.append(~len(leaves))
+            children = self._divide(node, rows, parent=len(splits), new_leaf=len(leaves))
+            splits.append(node)
+            leaves[leaf] = children[0]
+            leaves.append(children[1])
+            if len(leaves) < self.parameters.max_leaf_nodes:
+                self._open_children(node, *children, rows, channels, seed, heap)
+            self._release(node)
+        for node in leaves:
+            self._release(node)
+        return GrownTree(
+            self._tree(splits, left, right, leaves, [channel.scale for channel in channels]),
+            rows,
+            np.array([node.start for node in leaves], np.int64),
+            np.array([node.stop for node in leaves], np.int64),
+        )
+
+    def _open(
+        self,
+        node: _Node,
+        rows: np.ndarray,
+        channels: list[Packed],
+        seed: np.uint64,
+        heap: list[tuple[float, int]],
+    ) -> None:
+        """Sum the node's histograms over its rows and look for its best split."""
+        if not node.histograms:
+            drawn = rows[node.start : node.stop]
+            fraction = self.parameters.row_fraction
+            if fraction < 1.0:
+                scratch = self._left[: len(drawn)]
+                limit = np.uint64(min(fraction * 2.0**64, 2.0**64 - 2048))
+                own = derive_seed(seed, node.number, "rows")
+                drawn = scratch[: draw_rows(drawn, self.keys, own, limit, scratch)]
+            node.histograms = [self._histogram(drawn, channel) for channel in channels]
+        self._find_split(node, channels[0].count_bits, seed)
+        if node.gain > 0.0:
+            # Equal gains: the leaf with the smaller number first.
+            heapq.heappush(heap, (-node.gain, node.leaf))
+        else:
+            self._release(node)
+
+    def _open_children(
+        self,
+        node: _Node,
+        left: _Node,
+        right: _Node,
+        rows: np.ndarray,
+        channels: list[Packed],
+        seed: np.uint64,
+        heap: list[tuple[float, int]],
+    ) -> None:
+        """Open both children; the larger one's histograms are the parent's less the smaller's."""
+        small, large = (left, right) if left.count <= right.count else (right, left)
+        can_split = 2 * self.parameters.min_samples_leaf
+        if self.parameters.row_fraction == 1.0 and large.count >= can_split:
+            drawn = rows[small.start : small.stop]
+            small.histograms = [self._histogram(drawn, channel) for channel in channels]
+            large.histograms = node.histograms
+            node.histograms = []
+            for total, part in zip(large.histograms, small.histograms, strict=True):
+                np.subtract(total, part, out=total)
+        for child in (left, right):
+            if child.count >= can_split:
+                self._open(child, rows, channels, seed, heap)
+            else:
+                self._release(child)
+
+    def _histogram(self, rows: np.ndarray, channel: Packed) -> np.ndarray:
+        histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
+        n_parts = max(1, min(len(self._partial), len(rows) // ROWS_A_PART))
+        build_histogram(
+            self.binned.blocks, rows, channel.cells, self._partial[:n_parts], histogram
+        )
+        return self.communicator.sum(histogram)
+
+    def _release(self, node: _Node) -> None:
+        self._free.extend(node.histograms)
+        node.histograms = []
+
+    def _find_split(self, node: _Node, count_bits: int, seed: np.uint64) -> None:
+        parameters = self.parameters
+        n_features = self.binned.n_features
+        allowed = np.ones(n_features, np.bool_)
+        if parameters.feature_fraction < 1.0:
+            own = derive_seed(seed, node.number, "features")
+            n_drawn = max(1, round(parameters.feature_fraction * n_features))
+            allowed[:] = False
+            allowed[draw_without_replacement(n_features, n_drawn, own)] = True
+        histograms = [histogram.reshape(-1, N_BINS) for histogram in node.histograms]
+        best_splits(
+            histograms[0],
+            histograms[-1],
+            count_bits,
+            parameters.split == "newton",
+            self._n_bins,
+            allowed,
+            parameters.min_samples_leaf,
+            self._gains,
+            self._bins,
+            self._missing_left,
+        )
+        # Equal gains: the feature with the smaller number (argmax takes the first).
+        best = int(np.argmax(self._gains))
+        node.gain = float(self._gains[best])
+        node.feature = best
+        node.bin = int(self._bins[best])
+        node.missing_left = bool(self._missing_left[best])
+
+    def _divide(
+        self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
+    ) -> tuple[_Node, _Node]:
+        block, column = divmod(node.feature, self.binned.blocks.shape[2])
+        own = rows[node.start : node.stop]
+        n_left = partition_rows(
+            self.binned.blocks[block],
+            column,
+            node.bin,
+            node.missing_left,
+            own,
+            max(1, min(numba.get_num_threads(), len(own) // ROWS_A_PART)),
+            self._left,
+            self._right,
+        )
+        count_left = int(self.communicator.sum(np.array([n_left]))[0])
+        middle = node.start + n_left
+        return (
+            _Node(node.leaf, node.start, middle, count_left, parent, True),
+            _Node(new_leaf, middle, node.stop, node.count - count_left, parent, False),
+        )
+
+    def _tree(
+        self,
+        splits: list[_Node],
+        left: list[int],
+        right: list[int],
+        leaves: list[_Node],
+        scales: list[float],
+    ) -> Tree:
+        edges = self.binned.mapper.feature_edges
+        n_bins = self._n_bins
+        # A split at the last bin divides missing values from all others: any x ≤ +inf goes left.
+        thresholds = [
+            edges(node.feature)[node.bin] if node.bin < n_bins[node.feature] - 1 else np.inf
+            for node in splits
+        ]
+        # A gain is (Σλ)² / n, or (Σλ)² / Σw: back from the integers' scales.
+        gain_scale = scales[0] ** 2 / (scales[1] if len(scales) > 1 else 1.0)
+        return Tree(
+            feature=np.array([node.feature for node in splits], np.int32),
+            threshold=np.array(thresholds, np.float64),
+            bin=np.array([node.bin for node in splits], np.uint8),
+            missing_left=np.array([node.missing_left for node in splits], np.bool_),
+            left=np.array(left, np.int32),
+            right=np.array(right, np.int32),
+            gain=np.array([node.gain for node in splits]) / gain_scale,
+            value=np.zeros(len(leaves)),
+            count=np.array([node.count for node in leaves], np.int64),
+        )

@@ -1,0 +1,93 @@
+"""Every swap of every built-in measure, against evaluating the swapped list anew."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from measures.cases import with_twin
+from naive.measures import swap_delta
+from rankinite.measures import Measure, measure
+from rankinite.measures import _measure_kernels as kernels
+
+
+def lists_of_labels():
+    rng = np.random.default_rng(3)
+    for n in range(1, 9):
+        for top in (1, 2, 4):
+            for _ in range(6):
+                yield rng.integers(0, top + 1, n).astype(np.float64)
+    yield np.zeros(4)
+    yield np.full(5, 4.0)
+    for labels in itertools.product((0.0, 1.0), repeat=5):
+        yield np.array(labels)
+
+
+@with_twin
+def test_swap_deltas_equal_evaluating_anew(spec, twin):
+    built_in = measure(spec)
+    for labels in lists_of_labels():
+        n = len(labels)
+        fast = built_in.swap_deltas(labels)
+        slow = [[swap_delta(twin, labels, i, j) for j in range(n)] for i in range(n)]
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-12, err_msg=f"{labels}")
+
+
+@with_twin
+def test_adjacent_swap_deltas_are_the_first_off_diagonal(spec, twin):
+    built_in = measure(spec)
+    for labels in lists_of_labels():
+        fast = built_in.adjacent_swap_deltas(labels)
+        slow = [swap_delta(twin, labels, i, i + 1) for i in range(len(labels) - 1)]
+        np.testing.assert_allclose(fast, slow, rtol=0, atol=1e-12, err_msg=f"{labels}")
+
+
+@with_twin
+def test_the_brute_force_of_the_protocol_agrees(spec, twin):
+    built_in = measure(spec)
+    labels = np.array([1.0, 0.0, 2.0, 2.0, 0.0, 4.0])
+    np.testing.assert_allclose(
+        built_in.swap_deltas(labels), Measure.swap_deltas(built_in, labels), atol=1e-12
+    )
+    np.testing.assert_allclose(
+        built_in.adjacent_swap_deltas(labels),
+        Measure.adjacent_swap_deltas(built_in, labels),
+        atol=1e-12,
+    )
+
+
+@with_twin
+def test_swaps_below_the_top_change_nothing(spec, twin):
+    labels = np.random.default_rng(0).integers(0, 5, 12).astype(np.float64)
+    top = measure(spec).judge(labels, np.array([0, 12])).top
+    assert 1 <= top <= 12
+    deltas = [swap_delta(twin, labels, i, j) for i in range(top, 12) for j in range(i + 1, 12)]
+    np.testing.assert_allclose(deltas, 0.0, atol=1e-15)
+
+
+def test_terms_of_pairs_weigh_every_pair_alike():
+    terms = np.full((4, 3), 9.0)
+    labels = np.array([0.0, 2.0, 1.0])
+    base = kernels.swap_terms(kernels.PAIRS, labels, np.ones(3), np.array([1 / 3]), *terms)
+    assert base == 1.0
+    assert not terms.any()
+
+
+@pytest.mark.parametrize("spec", ["ndcg@10", "err@10", "map", "mrr", "p@10", "avendcg"])
+def test_the_scale_of_swaps_is_never_negative(spec):
+    labels = np.random.default_rng(1).integers(0, 5, 50).astype(np.float64)
+    seen = measure(spec).judge(labels, np.array([0, 50]))
+    terms = np.empty((4, 50))
+    base = kernels.swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
+    assert base == 0.0
+    assert (terms[1] >= 0).all()
+    assert np.isfinite(terms).all()
+
+
+def test_err_swaps_stay_exact_at_the_largest_scale():
+    labels = np.array([50.0, 0.0, 49.0, 50.0, 1.0])
+    fast = measure("err:max_label=50").swap_deltas(labels)
+    assert np.isfinite(fast).all()
+    # The first document satisfies for certain: moving it down to rank 4 trades it for its equal.
+    assert fast[0, 3] == 0.0
+    assert fast[0, 1] == pytest.approx(1 / 2 - 1)
