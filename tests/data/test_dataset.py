@@ -139,7 +139,7 @@ def test_missing_and_infinite_features_are_kept():
         ({"feature_names": ["a"]}, "feature_names has 1 names, but the data has 3 features"),
         ({"X": np.empty((0, 3))}, "X has no rows"),
         ({"X": np.empty((4, 0))}, "X has no feature columns"),
-        ({"X": np.ones(4)}, r"two dimensions \(rows, features\), but it has shape \(4,\)"),
+        ({"X": np.ones(4)}, r"two dimensions .*, but this ndarray has shape \(4,\)"),
         ({"X": [[1, 2], [3], [4], [5]]}, "X is not a matrix"),
     ],
 )

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from naive import svmlight as naive
 from sklearn.datasets import load_svmlight_file
 
 import rankinite as rk
+from naive import svmlight as naive
 from rankinite.data.svmlight import parse_svmlight
 from rankinite.errors import DataError, RankiniteWarning
 
@@ -205,8 +205,11 @@ def test_text_without_rows_or_features():
 
 
 def test_a_width_beyond_memory():
-    with pytest.raises(DataError, match="2 rows with feature indices up to 2000000000 do not fit"):
-        parse("1 qid:1 2:1\n1 qid:1 2000000000:1\n", dtype=np.float64, n_features=None)
+    text = "1 qid:1 1:1\n" * 10_000 + "1 qid:1 2000000000:1\n"
+    with pytest.raises(DataError, match="10001 rows with feature indices up to 2000000000 do not"):
+        parse(text)
+    with pytest.raises(DataError, match="line 10001: the feature index of '2000000000:1'"):
+        parse(text, n_features=1)
 
 
 def test_compressed_files(tmp_path):

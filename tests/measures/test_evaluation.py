@@ -7,7 +7,7 @@ from rankinite import Dataset
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import NDCG, Evaluator, Measure, evaluate, mean_value
 
-# Three queries; "b" is blank. The rows of "a" come in two pieces.
+# Three queries; "b" is blank.
 QID = np.array(["a", "a", "b", "b", "c", "c", "c"])
 Y = np.array([0.0, 1.0, 0.0, 0.0, 2.0, 0.0, 1.0])
 SCORES = np.array([2.0, 1.0, 0.0, 5.0, 1.0, 3.0, 2.0])

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from measures.cases import TWINS, with_twin
-from naive.measures import expected
+from naive.measures import candidates, expected
 from rankinite.errors import DataError
 from rankinite.measures import ERR, Measure, measure
 from rankinite.measures import _measure_kernels as kernels
@@ -116,6 +116,20 @@ def test_the_labels_own_order_is_the_best(case, spec):
     built_in = measure(spec)
     best = built_in.expected_value(labels, labels)
     assert built_in.expected_value(scores, labels) <= best + 1e-12
+
+
+@pytest.mark.parametrize("n", [1, 2, 19, 20, 21, 127, 128, 129, 500])
+@pytest.mark.parametrize("k", [1, 2, 10, 63, 64, 65])
+@pytest.mark.parametrize("n_levels", [1, 3, 40, 10_000])
+def test_only_what_can_come_above_a_small_cut_off_is_sorted(n, k, n_levels):
+    scores = np.random.default_rng(n).integers(0, n_levels, n).astype(np.float64)
+    scores[scores == 0] = -np.inf
+    rows = np.arange(n, dtype=np.float64)
+    discounts = np.where(rows < k, 1.0 / (rows + 1.0), 0.0)
+    kept_scores, kept_rows = kernels._candidates(scores, rows, discounts)
+    small = k <= min(kernels.SMALL_CUT, n // 2)
+    assert list(kept_rows) == (candidates(scores, k) if small else list(rows))
+    np.testing.assert_array_equal(kept_scores, scores[kept_rows.astype(int)])
 
 
 def test_all_tied_values_spelled_out():

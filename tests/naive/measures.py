@@ -77,3 +77,9 @@ def expected(value: Value, scores: Sequence[float], labels: Sequence[float]) -> 
         if all(scores[a] >= scores[b] for a, b in itertools.pairwise(order))
     )
     return fmean(value([labels[i] for i in order]) for order in orders)
+
+
+def candidates(scores: Sequence[float], k: int) -> list[int]:
+    """Rows of the documents that some order puts at rank k or above."""
+    at_k = sorted(scores, reverse=True)[min(k, len(scores)) - 1]
+    return [row for row, score in enumerate(scores) if score >= at_k]

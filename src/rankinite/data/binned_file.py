@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import struct
 from itertools import pairwise
+from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -29,8 +30,6 @@ def save_binned(
     dataset: Dataset, path: str | PathLike[str], max_bins: int, like: Dataset | None
 ) -> None:
     """Write `dataset` in binned form; see `Dataset.save`."""
-    from safetensors.numpy import save_file
-
     bins = _bins(dataset, max_bins, like)
     arrays = {
         "blocks": bins.blocks,
@@ -51,8 +50,30 @@ def save_binned(
     if dataset.feature_names is not None:
         metadata["feature_names"] = json.dumps(dataset.feature_names)
     with replacing(Path(path)) as temporary:
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        save_file(contiguous, temporary, metadata=metadata)
+        _write_arrays(temporary, arrays, metadata)
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """Write a safetensors file without a copy of the arrays, and always the same bytes.
+
+    The safetensors library writes the entries of the metadata in a random order.
+    """
+    header: dict[str, Any] = {"__metadata__": metadata}
+    # Wide types first, so that every array begins at a multiple of its item size.
+    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    end = 0
+    for name in names:
+        array = arrays[name]
+        start, end = end, end + array.nbytes
+        kind = next(code for code, dtype in _DTYPES.items() if array.dtype == dtype)
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.flush()
+        for name in names:
+            np.ascontiguousarray(arrays[name]).tofile(file)
 
 
 def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix:
@@ -80,7 +101,6 @@ def _header_length(start: bytes) -> int:
 def load_binned(path: Path) -> Dataset:
     """Load a dataset that `Dataset.save` wrote; the bins stay in the file until they are used."""
     arrays = _ArrayFile(path)
-    metadata = arrays.metadata
     bins = _load_bins(arrays, path)
     n_rows = bins.blocks.shape[1]
     offsets = arrays.read("offsets", np.int64)
@@ -90,7 +110,6 @@ def load_binned(path: Path) -> Dataset:
     order = arrays.read_optional("order", np.int64, n_rows)
     if order is not None and not np.array_equal(np.sort(order), np.arange(n_rows)):
         raise _damaged(path, "the order of the rows is not a permutation")
-    names = json.loads(metadata["feature_names"]) if "feature_names" in metadata else None
     return Dataset._assemble(
         X=None,
         y=arrays.read_optional("y", np.float64, n_rows),
@@ -98,7 +117,7 @@ def load_binned(path: Path) -> Dataset:
         qids=_load_ids(arrays, n_queries, path),
         weight=arrays.read_optional("weight", np.float64, n_rows),
         query_weight=arrays.read_optional("query_weight", np.float64, n_queries),
-        feature_names=names,
+        feature_names=_load_names(arrays.metadata, bins.n_features, path),
         order=order,
         bins=bins,
     )
@@ -110,14 +129,28 @@ def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:
     edge_offsets = arrays.read("edge_offsets", np.int64)
     try:
         n_features, max_bins = (int(arrays.metadata[key]) for key in ("n_features", "max_bins"))
-    except (KeyError, ValueError) as error:
+    except (KeyError, ValueError, TypeError) as error:
         raise _damaged(path, "its header lacks n_features or max_bins") from error
+    if n_features < 1 or not 2 <= max_bins <= 255:
+        raise _damaged(path, f"it has {n_features} features and max_bins={max_bins}")
     if blocks.ndim != 3 or blocks.shape[::2] != (-(-n_features // _BLOCK), _BLOCK):
         raise _damaged(path, f"bins of shape {blocks.shape} do not fit {n_features} features")
     fits = len(edge_offsets) == n_features + 1 and edge_offsets[0] == 0
     if not fits or edge_offsets[-1] != len(edges) or (np.diff(edge_offsets) < 0).any():
         raise _damaged(path, "the edges of the bins do not fit the features")
     return BinnedMatrix(blocks, n_features, BinMapper(edges, edge_offsets, max_bins))
+
+
+def _load_names(metadata: dict[str, Any], n_features: int, path: Path) -> list[str] | None:
+    if "feature_names" not in metadata:
+        return None
+    try:
+        names = json.loads(metadata["feature_names"])
+    except (ValueError, TypeError):
+        names = None
+    if not isinstance(names, list) or len(names) != n_features:
+        raise _damaged(path, f"its feature names are not a list of {n_features}")
+    return [str(name) for name in names]
 
 
 class _ArrayFile:
@@ -132,14 +165,12 @@ class _ArrayFile:
         if 8 + length > size:
             raise _damaged(path, "it ends inside its header")
         try:
-            self._entries: dict[str, Any] = json.loads(header)
-            self.metadata: dict[str, str] = self._entries.pop("__metadata__", {})
-            self._check_format()
-            ends = [entry["data_offsets"][1] for entry in self._entries.values()]
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-            if isinstance(error, DataError):
-                raise
+            self._entries: dict[str, Any] = dict(json.loads(header))
+            self.metadata: dict[str, Any] = dict(self._entries.pop("__metadata__", {}))
+            ends = [index(entry["data_offsets"][1]) for entry in self._entries.values()]
+        except (ValueError, KeyError, TypeError, IndexError) as error:
             raise _damaged(path, "its header is not that of a safetensors file") from error
+        self._check_format()
         self._data = 8 + length
         if self._data + max(ends, default=0) != size:
             raise _damaged(path, "its size is not what its header says")
@@ -161,8 +192,8 @@ class _ArrayFile:
         try:
             entry = self._entries[name]
             found = _DTYPES[entry["dtype"]]
-            shape = tuple(int(n) for n in entry["shape"])
-            start, end = entry["data_offsets"]
+            shape = tuple(map(index, entry["shape"]))
+            start, end = map(index, entry["data_offsets"])
         except (KeyError, TypeError, ValueError) as error:
             raise _damaged(self.path, f"the array {name!r} is not in it") from error
         n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(found).itemsize
@@ -222,7 +253,10 @@ def _load_ids(arrays: _ArrayFile, n_queries: int, path: Path) -> np.ndarray:
         text = arrays.read("qid_bytes", np.uint8).tobytes()
         ends = arrays.read("qid_offsets", np.int64).tolist()
         qids = np.empty(max(len(ends) - 1, 0), dtype=object)
-        qids[:] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+        try:
+            qids[:] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+        except UnicodeDecodeError as error:
+            raise _damaged(path, "its query ids are not text") from error
     if len(qids) != n_queries:
         raise _damaged(path, f"it has {len(qids)} query ids for {n_queries} queries")
     return qids

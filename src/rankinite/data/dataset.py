@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankinite.data import frames
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.data.grouping import group, ranges
+from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankinite.data.binning import BinnedMatrix
@@ -91,7 +91,7 @@ class Dataset:
         if n_features == 0:
             raise DataError("X has no feature columns: a dataset needs at least one")
         _check_length(parts.qid, n_rows, "qid")
-        self.offsets, self.qids, self.order = _group(parts.qid)
+        self.offsets, self.qids, self.order = group(parts.qid)
         self.X = _gathered(parts.X, self.order)
         self.y = _gathered(_checked_labels(parts.y, n_rows), self.order)
         self.weight = _gathered(_checked_weight(parts.weight, n_rows), self.order)
@@ -202,7 +202,7 @@ class Dataset:
         chosen = self._query_positions(indices)
         sizes = self.query_sizes[chosen]
         offsets = np.concatenate([[0], np.cumsum(sizes)])
-        rows = _ranges(self.offsets[chosen], sizes)
+        rows = ranges(self.offsets[chosen], sizes)
         bins = None
         if self.X is None:
             bins = next(iter(self._bins.values())).select_rows(rows)
@@ -329,55 +329,6 @@ class Dataset:
         from rankinite.data.binned_file import save_binned
 
         save_binned(self, path, max_bins, like)
-
-
-def _group(qid: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Offsets and ids of the queries, and the row order that gathers them (None: as given).
-
-    Works on runs of equal ids, so data that comes query by query costs one pass.
-    """
-    n_rows = len(qid)
-    changes = np.flatnonzero(qid[1:] != qid[:-1]) + 1
-    starts = np.concatenate([[0], changes]).astype(np.int64)
-    sizes = np.diff(starts, append=n_rows)
-    heads = qid[starts]
-    query_of_run = _first_appearance(heads)
-    n_queries = int(query_of_run.max()) + 1
-    if n_queries == len(starts):
-        return np.append(starts, n_rows), heads, None
-    pieces = np.bincount(query_of_run)
-    in_pieces = int((pieces > 1).sum())
-    warnings.warn(
-        f"the rows of {in_pieces} of {n_queries} queries did not lie together and were gathered; "
-        "if their ids were meant to be different queries, make them different",
-        RankiniteWarning,
-        stacklevel=3,
-    )
-    run_order = np.argsort(query_of_run, kind="stable")
-    order = _ranges(starts[run_order], sizes[run_order])
-    first_runs = run_order[np.concatenate([[0], np.cumsum(pieces)[:-1]])]
-    query_sizes = np.bincount(query_of_run, weights=sizes).astype(np.int64)
-    return np.concatenate([[0], np.cumsum(query_sizes)]), heads[first_runs], order
-
-
-def _first_appearance(ids: np.ndarray) -> np.ndarray:
-    """Number distinct ids 0, 1, ... in order of first appearance: int64 array like `ids`."""
-    if ids.dtype.kind == "O":
-        numbers: dict[Any, int] = {}
-        try:
-            return np.array([numbers.setdefault(i, len(numbers)) for i in ids], dtype=np.int64)
-        except TypeError as error:
-            raise DataError(f"qid holds a value that cannot be an id: {error}") from error
-    _, first, inverse = np.unique(ids, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(len(first))
-    return rank[inverse]
-
-
-def _ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The integers of the ranges ``start:start + size``, one range after the other."""
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1], dtype=np.int64)
 
 
 def _gathered(values: Any, order: np.ndarray | None) -> Any:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import tempfile
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -74,23 +73,14 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     if path.is_dir():
         raise DataError(f"{path} cannot be written: it is a folder")
-    temporary = None
+    # Not from tempfile, whose files only their owner may read.
+    temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        temporary = Path(name)
+        temporary.touch(exist_ok=False)
         yield temporary
-        # mkstemp makes private files; what a user saves has the rights of any file of theirs.
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
     except OSError as error:
         raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
-        if temporary is not None:
+        with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

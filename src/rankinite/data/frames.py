@@ -169,7 +169,9 @@ def _plain_array(values: Any) -> np.ndarray:
     if library == "pyarrow":
         return _array_from_arrow(values)
     if isinstance(values, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+        plain = values.data.astype(object)
+        plain[np.ma.getmaskarray(values)] = None
+        return plain
     try:
         if isinstance(values, list | tuple):
             return _array_from_sequence(values)
@@ -222,7 +224,8 @@ def _matrix_from_array(X: Any) -> np.ndarray:
         raise DataError(f"X is not a matrix: {error}") from error
     if array.ndim != 2:
         raise DataError(
-            f"X must have two dimensions (rows, features), but it has shape {array.shape}"
+            f"X must have two dimensions (rows, features), but this {type(X).__name__} has shape "
+            f"{array.shape}"
         )
     if array.dtype.kind == "O":
         columns = [array[:, j] for j in range(array.shape[1])]

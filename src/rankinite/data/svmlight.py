@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import NoReturn
 
@@ -77,13 +78,13 @@ def parse_svmlight(
     if n_rows == 0:
         raise DataError(f"{name} has no data rows")
     width = int(found[:, 2].max()) if n_features is None else n_features
-    try:
-        X = np.zeros((n_rows, width), dtype=dtype)
-    except (MemoryError, ValueError) as error:
+    if n_rows * width * np.dtype(dtype).itemsize > _memory():
+        # Zeros cost nothing until they are used: one absurd index would end the process later.
         raise DataError(
             f"{name}: {n_rows} rows with feature indices up to {width} do not fit into memory; "
             "pass n_features= to have the lines with a larger index reported"
-        ) from error
+        )
+    X = np.zeros((n_rows, width), dtype=dtype)
     y = np.empty(n_rows, dtype=np.float64)
     qid = np.empty(n_rows, dtype=np.int64)
     is_integer = np.empty(n_rows, dtype=np.bool_)
@@ -99,6 +100,14 @@ def parse_svmlight(
     if width == 0:
         raise DataError(f"{name} has no features: no line has an index:value")
     return X, y, qid if is_integer.all() else _string_ids(buffer, spans)
+
+
+def _memory() -> int:
+    """Bytes of memory of this machine, or a bound that always holds where it does not tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 1 << 46
 
 
 def _string_ids(buffer: np.ndarray, spans: np.ndarray) -> np.ndarray:

@@ -20,6 +20,9 @@ PRECISIONS = 3  # Σ_p g_p d_p Σ_{q≤p} g_q · N   AP, with g in {0, 1}
 FIRST = 4  # d at the first p with g_p = 1      RR
 PAIRS = 5  # right pairs · N
 
+# Down to this cut-off, the best documents are found by insertion instead of a whole sort.
+SMALL_CUT = 64
+
 
 @kernel()
 def swap_terms(code, grades, discounts, norms, G, S, U, V):
@@ -196,6 +199,7 @@ def expected_values(code, scores, grades, discounts, norms, offsets, blank):
 @kernel()
 def expected_value(code, scores, grades, discounts, norms):
     """Value of one query, in expectation over the orders of documents with equal scores."""
+    scores, grades = _candidates(scores, grades, discounts)
     ranked, ends = _rank(scores, grades)
     if code == LINEAR:
         return _expected_linear(ranked, ends, discounts) * norms[0]
@@ -208,6 +212,32 @@ def expected_value(code, scores, grades, discounts, norms):
     if code == FIRST:
         return _expected_first(ranked, ends, discounts) * norms[0]
     return _right_pairs(ranked, ends) * norms[0]
+
+
+@kernel()
+def _candidates(scores, grades, discounts):
+    """Scores and grades of the documents that can come above the cut-off, in any order.
+
+    That is all of them, unless the cut-off is small: then only those that score no less than
+    the one at the cut-off, with everything tied to it, are left to be sorted.
+    """
+    n = scores.shape[0]
+    k = min(SMALL_CUT, n // 2)
+    if k == 0 or discounts[k] > 0.0:
+        return scores, grades
+    while discounts[k - 1] == 0.0:
+        k -= 1
+    best = np.full(k, -np.inf)
+    for row in range(n):
+        score = scores[row]
+        if score > best[k - 1]:
+            place = k - 1
+            while place > 0 and best[place - 1] < score:
+                best[place] = best[place - 1]
+                place -= 1
+            best[place] = score
+    kept = np.flatnonzero(scores >= best[k - 1])
+    return scores[kept], grades[kept]
 
 
 @kernel()
@@ -323,7 +353,7 @@ def _expected_cascade(ranked, ends, discounts):
 
 @kernel()
 def _expected_precisions(ranked, ends, discounts):
-    """AP under ties (McSherry and Najork 2008, section 2.4).
+    """AP under ties (McSherry and Najork 2008).
 
     In a group of m documents, r of them relevant, below R relevant ones, the document at the
     i-th place is relevant with probability r/m; then each of the i − 1 before it is relevant

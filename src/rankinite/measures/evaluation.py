@@ -41,7 +41,7 @@ class Evaluator:
     judged : Judged or None
         The labels as the kernels see them; None for a measure of the user's own.
     blank : ndarray of bool, shape (n_queries,)
-        Queries whose documents no order is better than another for.
+        Queries for which no order of the documents is better than another.
     """
 
     def __init__(self, spec: MeasureLike, dataset: Dataset) -> None:
@@ -74,9 +74,7 @@ class Evaluator:
         """
         scores = np.ascontiguousarray(scores, dtype=np.float64)
         if scores.shape != self._y.shape:
-            raise DataError(
-                f"scores of shape {scores.shape} for {len(self._y)} rows: pass one each"
-            )
+            raise DataError(f"scores have shape {scores.shape}, but there are {len(self._y)} rows")
         if np.isnan(scores).any():
             row = int(np.flatnonzero(np.isnan(scores))[0])
             query = int(np.searchsorted(self._offsets, row, side="right")) - 1

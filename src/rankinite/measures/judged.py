@@ -148,7 +148,7 @@ def _cut(discounts: np.ndarray, k: int | None) -> np.ndarray:
 
 
 def top_rank(layout: Layout, k: int | None) -> int:
-    """Lowest rank that counts: the cut-off, but never below the longest query's end."""
+    """Lowest rank that counts: the cut-off, or the size of the largest query if that is less."""
     return layout.longest if k is None else min(k, layout.longest)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Iterable
+from typing import Any, Self
 
 import numpy as np
 
@@ -134,7 +135,7 @@ class Measure(ABC):
         swapped[[i, j]] = swapped[[j, i]]
         return float(self.value(swapped))
 
-    def _value_with_orders(self, ranked: np.ndarray, groups: list, orders: object) -> float:
-        for group, order in zip(groups, orders, strict=True):  # type: ignore[call-overload]
+    def _value_with_orders(self, ranked: np.ndarray, groups: list, orders: Iterable[Any]) -> float:
+        for group, order in zip(groups, orders, strict=True):
             group[:] = order
         return float(self.value(ranked.copy()))
