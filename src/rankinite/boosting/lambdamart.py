@@ -12,7 +12,7 @@ from rankinite.boosting.objectives import RankingObjective
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.measures import Measure, measure
-from rankinite.models.parameters import Constraint, Whole
+from rankinite.models.parameters import Constraint, OneOf, Whole
 
 
 class LambdaMART(BoostedTrees):
@@ -52,6 +52,10 @@ class LambdaMART(BoostedTrees):
         Slope of the pair probability. It scales the scores and changes nothing else.
     truncation : int, optional
         Only pairs whose upper document is among the first so many ranks count.
+    normalize : bool
+        Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
+        that the pairs and queries that are still open count most. False gives the λs of the
+        papers as they stand.
     random_state : int
     n_threads : int, optional
         All cores by default. The model does not depend on it.
@@ -70,6 +74,7 @@ class LambdaMART(BoostedTrees):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BoostedTrees._constraints,
         "truncation": Whole(1, optional=True),
+        "normalize": OneOf((True, False)),
     }
 
     def __init__(
@@ -88,6 +93,7 @@ class LambdaMART(BoostedTrees):
         valid_measure: str | Measure | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
+        normalize: bool = True,
         random_state: int = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -106,6 +112,7 @@ class LambdaMART(BoostedTrees):
         self.valid_measure = valid_measure
         self.sigma = sigma
         self.truncation = truncation
+        self.normalize = normalize
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -119,5 +126,6 @@ class LambdaMART(BoostedTrees):
             keys,
             float(self.sigma),
             self.truncation,
+            bool(self.normalize),
             int(self.random_state),
         )

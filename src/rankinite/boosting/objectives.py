@@ -44,6 +44,7 @@ class RankingObjective:
         keys: np.ndarray,
         sigma: float,
         truncation: int | None,
+        normalize: bool,
         seed: int,
     ) -> None:
         self.longest_step = LONGEST_STEP / sigma
@@ -56,6 +57,7 @@ class RankingObjective:
             query_weight=dataset.query_weight,
             sigma=sigma,
             truncation=truncation,
+            normalize=normalize,
             seed=seed,
         )
 

@@ -10,6 +10,9 @@ from rankinite.measures._measure_kernels import swap_terms
 # Where σ(s_max − s_min) is below this, exp(σ(s − s_max)) is a normal number for every document
 # and the quotient of two of them loses nothing.
 SAFE_RANGE = 600.0
+# With `normalize`, |ΔZ| of a pair is divided by this plus the gap between its scores, in units of
+# 1/σ: a pair close in score counts up to a hundredfold. The constant and the idea are LightGBM's.
+CLOSE = 0.01
 # Runs of this length are sorted by insertion before they are merged.
 RUN = 16
 
@@ -65,19 +68,22 @@ def rank_documents(scores, row_keys, seed, order):
 
 
 @kernel(fastmath=SUM_IN_ANY_ORDER)
-def _pairs_of(i, E, grades, base, G, S, U, V, lam, curvature):
+def _pairs_of(i, s, E, grades, base, normalize, G, S, U, V, lam, curvature):
     """Add the pairs of the document at position i with all those ranked below it.
 
-    E = exp(σ(s − s_max)), so that ρ for the pair is a quotient of two E: no exponential here.
+    s = σ·scores and E = exp(s − s_max), so that ρ for the pair is a quotient of two E: no
+    exponential here. Returns Σ|λ_ij| of the pairs, in units of σ.
     """
     lam_i = 0.0
     curvature_i = 0.0
-    e_i, g_i, G_i, S_i, U_i = E[i], grades[i], G[i], S[i], U[i]
-    for j in range(i + 1, E.shape[0]):
+    total = 0.0
+    s_i, e_i, g_i, G_i, S_i, U_i = s[i], E[i], grades[i], G[i], S[i], U[i]
+    for j in range(i + 1, s.shape[0]):
         delta = np.abs(G_i - G[j]) * (S_i * np.abs(U_i - V[j]))
         delta += base if grades[j] != g_i else 0.0
         e_j = E[j]
-        share = delta / (e_i + e_j)
+        gap = CLOSE + (s_i - s[j]) if normalize else 1.0
+        share = delta / ((e_i + e_j) * gap)
         # ρ·|ΔZ|, positive if i is the better document of the two, else negative.
         force = share * (e_j if g_i > grades[j] else -e_i)
         # ρ(1 − ρ)·|ΔZ|
@@ -86,41 +92,56 @@ def _pairs_of(i, E, grades, base, G, S, U, V, lam, curvature):
         lam[j] -= force
         curvature_i += bend
         curvature[j] += bend
+        total += np.abs(force)
     lam[i] += lam_i
     curvature[i] += curvature_i
+    return total
 
 
 @kernel()
-def _pairs_of_far_scores(i, s, grades, base, G, S, U, V, lam, curvature):
+def _pairs_of_far_scores(i, s, grades, base, normalize, G, S, U, V, lam, curvature):
     """As `_pairs_of`, for scores too far apart for a common E: one exponential a pair."""
+    total = 0.0
     for j in range(i + 1, s.shape[0]):
         if grades[i] == grades[j]:
             continue
         delta = base + np.abs(G[i] - G[j]) * (S[i] * np.abs(U[i] - V[j]))
-        gap = s[i] - s[j] if grades[i] > grades[j] else s[j] - s[i]
-        small = np.exp(-np.abs(gap))
-        rho = small / (1.0 + small) if gap > 0 else 1.0 / (1.0 + small)
-        force = delta * rho
-        if grades[i] < grades[j]:
-            force = -force
+        gap = s[i] - s[j]
+        if normalize:
+            delta /= CLOSE + gap
+        # ρ is the chance that the worse document wins: small where the better one is i.
+        small = np.exp(-gap)
+        force = delta / (1.0 + small)
+        force *= small if grades[i] > grades[j] else -1.0
         lam[i] += force
         lam[j] -= force
         bend = delta * small / ((1.0 + small) * (1.0 + small))
         curvature[i] += bend
         curvature[j] += bend
+        total += np.abs(force)
+    return total
+
+
+@kernel()
+def _compress(total, lam, curvature):
+    """Scale a query's λ and w by log2(1 + Σ|λ_ij|) / Σ|λ_ij|, so that no query drowns the rest."""
+    if total > 0.0:
+        factor = np.log2(1.0 + total) / total
+        lam *= factor
+        curvature *= factor
 
 
 @kernel()
 def _query_lambdas(
-    code, scores, grades, discounts, norms, keys, seed, top, sigma, order, lam, curvature
+    code, scores, grades, discounts, norms, keys, seed, top, sigma, normalize, order, lam, curvature
 ):
     """λ and w of one query; see `all_lambdas`."""
     n = scores.shape[0]
     rank_documents(scores, keys, seed, order)
     terms = np.empty((4, n))
     G, S, U, V = terms[0], terms[1], terms[2], terms[3]
-    ranked = np.empty((4, n))
-    s, g, lam_ranked, curvature_ranked = ranked[0], ranked[1], ranked[2], ranked[3]
+    ranked = np.empty((5, n))
+    s, g, E, lam_ranked, curvature_ranked = ranked[0], ranked[1], ranked[2], ranked[3], ranked[4]
     for position in range(n):
         document = order[position]
         s[position] = sigma * scores[document]
@@ -129,15 +150,21 @@ def _query_lambdas(
         curvature_ranked[position] = 0.0
     base = swap_terms(code, g, discounts, norms, G, S, U, V)
     n_upper = min(top, n - 1)
+    total = 0.0
     if s[0] - s[n - 1] < SAFE_RANGE:
-        highest = s[0]
         for position in range(n):
-            s[position] = np.exp(s[position] - highest)
+            E[position] = np.exp(s[position] - s[0])
         for i in range(n_upper):
-            _pairs_of(i, s, g, base, G, S, U, V, lam_ranked, curvature_ranked)
+            total += _pairs_of(
+                i, s, E, g, base, normalize, G, S, U, V, lam_ranked, curvature_ranked
+            )
     else:
         for i in range(n_upper):
-            _pairs_of_far_scores(i, s, g, base, G, S, U, V, lam_ranked, curvature_ranked)
+            total += _pairs_of_far_scores(
+                i, s, g, base, normalize, G, S, U, V, lam_ranked, curvature_ranked
+            )
+    if normalize:
+        _compress(total, lam_ranked, curvature_ranked)
     for position in range(n):
         document = order[position]
         lam[document] = sigma * lam_ranked[position]
@@ -157,6 +184,7 @@ def all_lambdas(
     seed,
     top,
     sigma,
+    normalize,
     orders,
     lam,
     curvature,
@@ -173,6 +201,8 @@ def all_lambdas(
         The documents' own random numbers; with `seed` they order equal scores.
     top : int
         Only pairs whose upper document is among the first `top` count.
+    normalize : bool
+        Divide |ΔZ| by the gap between the scores, and compress each query's sum.
     orders : ndarray of int32, shape (n_rows,)
         The ranking of each query, by position in the query; kept from call to call.
     lam, curvature : ndarray of float64, shape (n_rows,)
@@ -195,6 +225,7 @@ def all_lambdas(
             seed,
             top,
             sigma,
+            normalize,
             orders[first:last],
             lam[first:last],
             curvature[first:last],
@@ -202,7 +233,7 @@ def all_lambdas(
 
 
 @kernel()
-def lambdas_from_deltas(deltas, s, labels, top, lam, curvature):
+def lambdas_from_deltas(deltas, s, labels, top, normalize, lam, curvature):
     """λ and w of one query in rank order from a matrix of swap deltas; s = σ·scores.
 
     For measures defined in Python, whose deltas have no closed form here.
@@ -212,7 +243,12 @@ def lambdas_from_deltas(deltas, s, labels, top, lam, curvature):
     # The terms G, S, U, V of a row such that |G_i − G_j|·S_i·|U_i − V_j| is its entry: only row
     # i is ever read, with G_i = S_i = 1, U_i = 0 and G_j = 0, V_j the entry.
     unit = np.zeros(n)
+    total = 0.0
     for i in range(min(top, n - 1)):
         unit[i] = 1.0
-        _pairs_of_far_scores(i, s, labels, 0.0, unit, unit, zeros, deltas[i], lam, curvature)
+        total += _pairs_of_far_scores(
+            i, s, labels, 0.0, normalize, unit, unit, zeros, deltas[i], lam, curvature
+        )
         unit[i] = 0.0
+    if normalize:
+        _compress(total, lam, curvature)

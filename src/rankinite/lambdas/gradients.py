@@ -8,6 +8,10 @@ where ΔZ_ij is the change of the measure Z when the two trade their ranks. A do
 sum over the pairs it wins less the sum over the pairs it loses, so a positive λ pushes it up;
 its w is the sum over both. One path serves all measures: the pair loop knows a measure only by
 the terms that `rankinite.measures` gives it.
+
+With `normalize` |ΔZ_ij| is divided by 0.01 + σ|s_i − s_j|, and then the λ and w of a query are
+multiplied by log2(1 + S) / S with S = Σ|λ_ij|/σ: pairs that the model cannot yet tell apart count
+most, and no query drowns the others. This is not in the papers; LightGBM does it.
 """
 
 from __future__ import annotations
@@ -36,6 +40,7 @@ class LambdaGradients:
     sigma : float
     truncation : int, optional
         Only pairs whose upper document is among the first `truncation` ranks count.
+    normalize : bool
     seed : int
         Of the shuffle that orders documents with equal scores.
     """
@@ -51,6 +56,7 @@ class LambdaGradients:
         query_weight: np.ndarray | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
+        normalize: bool = False,
         seed: int = 0,
     ) -> None:
         self.measure = measure
@@ -58,6 +64,7 @@ class LambdaGradients:
         self.offsets = offsets
         self.keys = keys
         self.sigma = float(sigma)
+        self.normalize = bool(normalize)
         self.seed = seed
         sizes = np.diff(offsets)
         self._factor = _document_factor(weight, query_weight, sizes)
@@ -85,6 +92,7 @@ class LambdaGradients:
                 seed,
                 self._top,
                 self.sigma,
+                self.normalize,
                 self._orders,
                 lam,
                 curvature,
@@ -112,7 +120,7 @@ class LambdaGradients:
             deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
             own = np.zeros((2, last - first))
             s = self.sigma * scores[first:last][order]
-            lambdas_from_deltas(deltas, s, ranked, self._top, own[0], own[1])
+            lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
             lam[first + order] = self.sigma * own[0]
             curvature[first + order] = self.sigma**2 * own[1]
 

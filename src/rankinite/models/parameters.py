@@ -49,14 +49,15 @@ class Real:
 
 @dataclass(frozen=True)
 class OneOf:
-    """One of a few words."""
+    """One of a few values."""
 
-    words: Collection[str]
+    words: Collection[str | bool]
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ParameterError unless `value` is allowed."""
-        if not isinstance(value, str) or value not in self.words:
-            raise ParameterError(f"{name} must be one of {', '.join(self.words)}, got {value!r}")
+        if not isinstance(value, (str, bool)) or value not in self.words:
+            words = ", ".join(map(repr, self.words))
+            raise ParameterError(f"{name} must be one of {words}, got {value!r}")
 
 
 Constraint = Whole | Real | OneOf
