@@ -131,7 +131,7 @@ def test_mistakes_are_told():
         evaluate(SCORES, small(), [])
     with pytest.raises(ParameterError, match="unknown measure 'accuracy'"):
         evaluate(SCORES, small(), ["accuracy"])
-    with pytest.raises(DataError, match="the dataset has no labels to evaluate against: pass y"):
+    with pytest.raises(DataError, match="the data has no labels: pass y"):
         evaluate(SCORES, Dataset(SCORES[:, None], qid=QID))
     with pytest.raises(DataError, match="the label -1"):
         evaluate(SCORES, Dataset(SCORES[:, None], Y - 1, qid=QID))

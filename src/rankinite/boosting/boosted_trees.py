@@ -146,7 +146,7 @@ class BoostedTrees(Ranker):
     ) -> None:
         communicator = Serial()
         binned = dataset.binned(self.max_bins)
-        keys = row_keys(binned, dataset.y, dataset.weight, dataset.offsets)
+        keys = row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
         objective = self._objective(dataset, keys, communicator)
         base = None if self.base_model is None else as_scorer(self.base_model)
         start = objective.start() if base is None else 0.0
@@ -217,9 +217,7 @@ class BoostedTrees(Ranker):
             own.append(Progress())
         return own
 
-    def _keep(
-        self, run: Run, dataset: Dataset, base: Any, start: float, fingerprint: str
-    ) -> None:
+    def _keep(self, run: Run, dataset: Dataset, base: Any, start: float, fingerprint: str) -> None:
         """Store what the run has come to in the fitted attributes."""
         self.forest_ = Forest.from_trees(run.trees)
         self.n_features_in_ = dataset.n_features
@@ -312,7 +310,7 @@ class BoostedTrees(Ranker):
         base = None
         if state["base"] is not None:
             base = from_state(state["base"], unnested("base", arrays))
-        model = cls(**state["params"], base_model=base)
+        model = cls(**{**state["params"], "base_model": base})
         model.n_features_in_ = int(state["n_features"])
         model.feature_names_in_ = state["feature_names"]
         model.forest_ = Forest.from_arrays(unnested("forest", arrays), model.n_features_in_)

@@ -121,7 +121,7 @@ class LambdaMART(BoostedTrees):
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
     ) -> RankingObjective:
         return RankingObjective(
-            measure(self.measure).resolve(dataset.y),
+            measure(self.measure).resolve(dataset.labels),
             dataset,
             keys,
             float(self.sigma),

@@ -113,7 +113,8 @@ def boost(
             _record(run, tree, watched)
             run.seconds = time.perf_counter() - started
             # Every callback sees every round, also the last one.
-            stop = any([callback.after_round(run) for callback in callbacks])
+            verdicts = [callback.after_round(run) for callback in callbacks]
+            stop = any(verdicts)
     finally:
         for callback in callbacks:
             callback.finish(run)

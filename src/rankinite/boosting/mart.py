@@ -118,10 +118,8 @@ class MART(BoostedTrees):
         if self.loss == "least_squares":
             return LeastSquares(dataset, communicator)
         weight = document_weights(dataset)
-        if self.loss == "graded":
-            targets = graded_targets(dataset.y)
-        else:
-            targets = binary_targets(dataset.y)
+        targets_of = graded_targets if self.loss == "graded" else binary_targets
+        targets = targets_of(dataset.labels)
         if self.loss == "balanced":
             weight = balancing_weights(targets, weight, communicator)
         return Logistic(targets, weight, float(self.sigma), communicator)

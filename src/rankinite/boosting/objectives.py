@@ -50,7 +50,7 @@ class RankingObjective:
         self.longest_step = LONGEST_STEP / sigma
         self._lambdas = LambdaGradients(
             measure,
-            dataset.y,
+            dataset.labels,
             dataset.offsets,
             keys,
             weight=dataset.weight,
@@ -76,7 +76,7 @@ class LeastSquares:
     longest_step = np.inf
 
     def __init__(self, dataset: Dataset, communicator: Communicator) -> None:
-        self._y = dataset.y
+        self._y = dataset.labels
         self._weight = document_weights(dataset)
         self._communicator = communicator
 

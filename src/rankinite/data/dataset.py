@@ -122,6 +122,13 @@ class Dataset:
         return self
 
     @property
+    def labels(self) -> np.ndarray:
+        """The labels `y`; an error if the dataset has none."""
+        if self.y is None:
+            raise DataError("the data has no labels: pass y")
+        return self.y
+
+    @property
     def n_rows(self) -> int:
         """Number of documents."""
         return int(self.offsets[-1])

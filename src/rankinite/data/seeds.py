@@ -13,7 +13,7 @@ from rankinite.data._row_key_kernels import hash_words, keys_from_seed
 _STREAMS = {"tree": 1, "ties": 2, "rows": 3, "features": 4}
 
 
-def derive_seed(*parts: int | str) -> np.uint64:
+def derive_seed(*parts: int | np.uint64 | str) -> np.uint64:
     """A 64-bit seed from integers and names of streams (which keep draws apart)."""
     numbers = [_STREAMS[part] if isinstance(part, str) else part for part in parts]
     return np.uint64(hash_words(np.array(numbers, np.uint64)))

@@ -7,9 +7,9 @@ from rankinite._numba import SUM_IN_ANY_ORDER, kernel, parallel_kernel
 from rankinite.data._row_key_kernels import mix
 from rankinite.measures._measure_kernels import swap_terms
 
-# Where σ(s_max − s_min) is below this, exp(σ(s − s_max)) is a normal number for every document
-# and the quotient of two of them loses nothing.
-SAFE_RANGE = 600.0
+# Where σ(s_max − s_min) is below this, E = exp(σ(s − s_max)) and the product of two of them are
+# normal numbers for every document, so that neither ρ nor ρ(1 − ρ) loses anything.
+SAFE_RANGE = 300.0
 # With `normalize`, |ΔZ| of a pair is divided by this plus the gap between its scores, in units of
 # 1/σ: a pair close in score counts up to a hundredfold. The constant and the idea are LightGBM's.
 CLOSE = 0.01
@@ -67,6 +67,13 @@ def rank_documents(scores, row_keys, seed, order):
         width *= 2
 
 
+# Said aloud, because a kernel without a word of its own on fastmath takes its caller's.
+@kernel(fastmath=False)
+def _gap(s_i, s_j):
+    """CLOSE + (s_i − s_j) in this order; CLOSE + s_i, taken first, would lose CLOSE far from 0."""
+    return CLOSE + (s_i - s_j)
+
+
 @kernel(fastmath=SUM_IN_ANY_ORDER)
 def _pairs_of(i, s, E, grades, base, normalize, G, S, U, V, lam, curvature):
     """Add the pairs of the document at position i with all those ranked below it.
@@ -82,7 +89,7 @@ def _pairs_of(i, s, E, grades, base, normalize, G, S, U, V, lam, curvature):
         delta = np.abs(G_i - G[j]) * (S_i * np.abs(U_i - V[j]))
         delta += base if grades[j] != g_i else 0.0
         e_j = E[j]
-        gap = CLOSE + (s_i - s[j]) if normalize else 1.0
+        gap = _gap(s_i, s[j]) if normalize else 1.0
         share = delta / ((e_i + e_j) * gap)
         # ρ·|ΔZ|, positive if i is the better document of the two, else negative.
         force = share * (e_j if g_i > grades[j] else -e_i)
@@ -126,7 +133,7 @@ def _pairs_of_far_scores(i, s, grades, base, normalize, G, S, U, V, lam, curvatu
 def _compress(total, lam, curvature):
     """Scale a query's λ and w by log2(1 + Σ|λ_ij|) / Σ|λ_ij|, so that no query drowns the rest."""
     if total > 0.0:
-        factor = np.log2(1.0 + total) / total
+        factor = np.log1p(total) / (np.log(2.0) * total)
         lam *= factor
         curvature *= factor
 

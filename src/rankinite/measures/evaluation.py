@@ -45,9 +45,7 @@ class Evaluator:
     """
 
     def __init__(self, spec: MeasureLike, dataset: Dataset) -> None:
-        if dataset.y is None:
-            raise DataError("the dataset has no labels to evaluate against: pass y")
-        self._y = np.ascontiguousarray(dataset.y, dtype=np.float64)
+        self._y = np.ascontiguousarray(dataset.labels, dtype=np.float64)
         self._offsets = np.ascontiguousarray(dataset.offsets, dtype=np.int64)
         self._qids = dataset.qids
         self.measure = measure(spec).resolve(self._y)

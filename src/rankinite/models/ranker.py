@@ -59,10 +59,10 @@ class Ranker(Estimator):
         save(self, path)
 
     @abstractmethod
-    def _score_matrix(self, X: np.ndarray, **options: Any) -> np.ndarray:
+    def _score_matrix(self, X: np.ndarray, *args: Any, **options: Any) -> np.ndarray:
         """Scores of raw features."""
 
-    def _score_bins(self, dataset: Dataset, **options: Any) -> np.ndarray:
+    def _score_bins(self, dataset: Dataset, *args: Any, **options: Any) -> np.ndarray:
         raise DataError(
             f"this dataset holds only bins, and a {type(self).__name__} needs feature values"
         )
@@ -75,7 +75,9 @@ class Ranker(Estimator):
             )
         known = self.feature_names_in_
         if names is not None and known is not None and names != known:
-            first = next(i for i, pair in enumerate(zip(names, known, strict=True)) if len(set(pair)) > 1)
+            first = next(
+                i for i, pair in enumerate(zip(names, known, strict=True)) if len(set(pair)) > 1
+            )
             raise DataError(
                 f"feature {first} is called {names[first]!r} in the data but {known[first]!r} in "
                 "the model: pass the columns in the order of the training data"
@@ -83,15 +85,11 @@ class Ranker(Estimator):
 
 
 def training_data(X: Any, y: Any, qid: Any, weight: Any, query_weight: Any) -> Dataset:
-    """What ``fit`` was given, as a dataset with labels."""
+    """What ``fit`` was given, as a dataset."""
     if isinstance(X, Dataset):
         if any(part is not None for part in (y, qid, weight, query_weight)):
             raise ParameterError(
                 "fit was given a Dataset and also y, qid or weights: put these into the Dataset"
             )
-        dataset = X
-    else:
-        dataset = Dataset(X, y, qid=qid, weight=weight, query_weight=query_weight)
-    if dataset.y is None:
-        raise DataError("the data to train on has no labels: pass y")
-    return dataset
+        return X
+    return Dataset(X, y, qid=qid, weight=weight, query_weight=query_weight)

@@ -28,7 +28,9 @@ class LinearScorer:
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Scores of shape (n_rows,); a missing value counts as 0."""
         if X.shape[1] != len(self.weights):
-            raise DataError(f"X has {X.shape[1]} features, but there are {len(self.weights)} weights")
+            raise DataError(
+                f"X has {X.shape[1]} features, but there are {len(self.weights)} weights"
+            )
         # einsum adds in one fixed order; a BLAS product may depend on the number of threads.
         return np.einsum("ij,j->i", np.nan_to_num(X, nan=0.0), self.weights)
 

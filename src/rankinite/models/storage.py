@@ -61,7 +61,5 @@ def unnested(prefix: str, arrays: Arrays) -> Arrays:
     """The arrays that `nested` named."""
     start = f"{prefix}/"
     return {
-        name.removeprefix(start): array
-        for name, array in arrays.items()
-        if name.startswith(start)
+        name.removeprefix(start): array for name, array in arrays.items() if name.startswith(start)
     }

@@ -23,6 +23,11 @@ from rankinite.trees._fixed_point_kernels import (
 
 # A cell is a signed 64-bit integer, so this many bits hold the magnitude of the sum and the count.
 CELL_BITS = 63
+# Sums up to this many bits are exact as float64, so that the means of the two sides of a split are
+# equal wherever all rows are equal, and rounding never looks like a gain.
+EXACT_BITS = 53
+# Of a power of two in float64.
+LARGEST_EXPONENT = 1023
 
 
 @dataclass(frozen=True)
@@ -65,13 +70,14 @@ def scale_for(values: np.ndarray, n_rows: int, free_bits: int, communicator: Com
         return 1.0
     # A first scale from the largest value leaves room for n_rows of it. Few rows have gradients
     # that large, so their integer sum on that scale says how many more bits can be had.
-    first = math.ldexp(1.0, CELL_BITS - 1 - count_bits_for(n_rows) - math.frexp(largest)[1])
-    total = int(communicator.sum(np.array([sum_of_magnitudes(values, first)]))[0])
-    # |Σq| ≤ Σ|q| ≤ total·scale/first + n_rows/2 < 2^free_bits
+    exponent = math.frexp(largest)[1]
+    first = min(CELL_BITS - 1 - count_bits_for(n_rows) - exponent, LARGEST_EXPONENT)
+    magnitudes = sum_of_magnitudes(values, math.ldexp(1.0, first))
+    total = int(communicator.sum(np.array([magnitudes]))[0])
+    # |Σq| ≤ Σ|q| ≤ total·scale/2^first + n_rows/2 < 2^free_bits
     bits = free_bits - 1 - total.bit_length()
-    scale = math.ldexp(first, bits)
     # A single value must fit too, and 52 bits are all that a float64 has to give.
-    return min(scale, math.ldexp(1.0, 52 - math.frexp(largest)[1]))
+    return math.ldexp(1.0, min(first + bits, 52 - exponent, LARGEST_EXPONENT))
 
 
 def pack_gradients(
@@ -79,7 +85,8 @@ def pack_gradients(
 ) -> Packed:
     """Round `values` (float64) to the cells of one tree; see `Packed`."""
     count_bits = count_bits_for(n_rows) if with_counts else 0
-    scale = scale_for(values, n_rows, CELL_BITS - 1 - count_bits, communicator)
+    free_bits = min(CELL_BITS - 1 - count_bits, EXACT_BITS)
+    scale = scale_for(values, n_rows, free_bits, communicator)
     cells = np.empty(len(values), np.int64)
     pack(values, scale, count_bits, cells)
     return Packed(cells, scale, count_bits)

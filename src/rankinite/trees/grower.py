@@ -8,6 +8,7 @@ else: both pass through the communicator here.
 from __future__ import annotations
 
 import heapq
+import math
 from dataclasses import dataclass, field
 
 import numba
@@ -205,9 +206,7 @@ class Grower:
     def _histogram(self, rows: np.ndarray, channel: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
         n_parts = max(1, min(len(self._partial), len(rows) // ROWS_A_PART))
-        build_histogram(
-            self.binned.blocks, rows, channel.cells, self._partial[:n_parts], histogram
-        )
+        build_histogram(self.binned.blocks, rows, channel.cells, self._partial[:n_parts], histogram)
         return self.communicator.sum(histogram)
 
     def _release(self, node: _Node) -> None:
@@ -280,8 +279,6 @@ class Grower:
             edges(node.feature)[node.bin] if node.bin < n_bins[node.feature] - 1 else np.inf
             for node in splits
         ]
-        # A gain is (Σλ)² / n, or (Σλ)² / Σw: back from the integers' scales.
-        gain_scale = scales[0] ** 2 / (scales[1] if len(scales) > 1 else 1.0)
         return Tree(
             feature=np.array([node.feature for node in splits], np.int32),
             threshold=np.array(thresholds, np.float64),
@@ -289,7 +286,17 @@ class Grower:
             missing_left=np.array([node.missing_left for node in splits], np.bool_),
             left=np.array(left, np.int32),
             right=np.array(right, np.int32),
-            gain=np.array([node.gain for node in splits]) / gain_scale,
+            gain=_unscaled(np.array([node.gain for node in splits]), scales),
             value=np.zeros(len(leaves)),
             count=np.array([node.count for node in leaves], np.int64),
         )
+
+
+def _unscaled(gains: np.ndarray, scales: list[float]) -> np.ndarray:
+    """Gains (Σλ)² / n, or (Σλ)² / Σw, back from the scales of the integers.
+
+    The scales are powers of two whose squares may be out of range, so their exponents are added.
+    """
+    exponents = [math.frexp(scale)[1] - 1 for scale in scales]
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(gains, sum(exponents[1:]) - 2 * exponents[0])

@@ -14,8 +14,8 @@ from rankinite.errors import ModelFileError
 class Tree:
     """A binary tree with L leaves and L − 1 inner nodes.
 
-    A child c ≥ 0 is an inner node, c < 0 is the leaf ``~c`` (that is, −1 − c). Node 0 is the root; a
-    tree of one leaf has no inner node. Children always have larger numbers than their parent.
+    A child c ≥ 0 is an inner node, c < 0 is the leaf ``~c`` (that is, −1 − c). Node 0 is the
+    root; a tree of one leaf has no inner node. Children have larger numbers than their parent.
 
     Attributes
     ----------
@@ -93,7 +93,7 @@ class Forest:
     @classmethod
     def from_trees(cls, trees: Sequence[Tree]) -> Forest:
         """Concatenate trees."""
-        arrays = {
+        arrays: dict[str, np.ndarray] = {
             name: np.concatenate(
                 [np.empty(0, _DTYPES[name]), *(getattr(tree, name) for tree in trees)]
             ).astype(_DTYPES[name])

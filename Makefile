@@ -1,0 +1,42 @@
+# make demo   sets everything up and runs the main job
+# make test   sets everything up and passes the tests
+# make check  the static checks: style, types, import contract
+# make bench  the short benchmarks against LightGBM
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test check bench clean
+
+demo: $(VENV)/.installed
+	$(BIN)/rankinite demo
+
+test: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.installed-for-tests
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-for-tests
+	$(BIN)/python benchmarks/accuracy.py
+
+# Debian ships python3 without venv; virtualenv from pip does the same there.
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV) || { $(PYTHON) -m pip install --user virtualenv && \
+	    rm -rf $(VENV) && $(PYTHON) -m virtualenv $(VENV); }
+
+$(VENV)/.installed: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	touch $@ $(VENV)/.installed
+
+clean:
+	rm -rf $(VENV) demo-output .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
