@@ -12,6 +12,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -58,13 +59,15 @@ def parallel_kernel(**options: Any) -> Callable[[Callable], Callable]:
 def threads(n_threads: int | None) -> Iterator[int]:
     """Run kernels on `n_threads` threads inside the block (None: all), and restore the number."""
     available = numba.config.NUMBA_NUM_THREADS
-    if n_threads is None:
-        n_threads = available
-    if not isinstance(n_threads, int) or n_threads < 1:
+    try:
+        wanted = available if n_threads is None else index(n_threads)
+    except TypeError:
+        wanted = 0
+    if wanted < 1:
         raise ParameterError(f"n_threads must be a positive integer or None, got {n_threads!r}")
     before = numba.get_num_threads()
-    numba.set_num_threads(min(n_threads, available))
+    numba.set_num_threads(min(wanted, available))
     try:
-        yield min(n_threads, available)
+        yield min(wanted, available)
     finally:
         numba.set_num_threads(before)

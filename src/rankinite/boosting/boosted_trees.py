@@ -12,23 +12,24 @@ import numpy as np
 from rankinite._numba import threads
 from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.boosting.loop import Callback, History, Run, Watched, boost
-from rankinite.boosting.objectives import Objective
+from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.data import Dataset
 from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
-from rankinite.data.row_keys import row_keys
+from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.measures import Measure, measure
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
-from rankinite.models.ranker import Ranker, training_data
+from rankinite.models.ranker import Ranker, check_features, training_data
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.trees import (
     Forest,
     Grower,
     GrowthParameters,
+    Tree,
     bins_of_thresholds,
     score_binned,
     score_features,
@@ -150,22 +151,24 @@ class BoostedTrees(Ranker):
         objective = self._objective(dataset, keys, communicator)
         base = None if self.base_model is None else as_scorer(self.base_model)
         start = objective.start() if base is None else 0.0
+        scores = start + base_scores(base, dataset) + np.zeros(dataset.n_rows)
         watched = {
             name: Watched(
-                _binned_like(rows, binned.mapper, name),
+                _binned_like(rows, dataset, binned.mapper, name),
                 start + base_scores(base, rows) + np.zeros(rows.n_rows),
                 self._evaluation(rows),
             )
             for name, rows in sets.items()
         }
-        run = Run(n_rounds=self.n_estimators)
-        fingerprint = f"{np.bitwise_xor.reduce(keys):016x}"
-        if resume is not None:
-            self._take_over(run, resume, binned.mapper, fingerprint)
+        if self.early_stopping is not None:
+            _check_watchable(watched, _leading_set(sets))
+        data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), scores)
+        earlier = self._trees_of(resume, binned.mapper, data)
+        run = Run(n_rounds=int(self.n_estimators))
         grower = Grower(binned, self._growth(dataset), keys, dataset.n_rows, communicator)
 
         def keep(run: Run) -> None:
-            self._keep(run, dataset, base, start, fingerprint)
+            self._keep(run, dataset, base, start, data)
 
         callbacks = [*self._own_callbacks(sets), *callbacks]
         for callback in callbacks:
@@ -176,15 +179,31 @@ class BoostedTrees(Ranker):
                 run,
                 objective,
                 grower,
-                start + base_scores(base, dataset) + np.zeros(dataset.n_rows),
+                scores,
                 watched,
                 learning_rate=float(self.learning_rate),
                 seed=int(self.random_state),
                 callbacks=callbacks,
+                earlier=earlier,
             )
         finally:
-            keep(run)
-            self._choose_best(sets)
+            # A run that failed before its first tree leaves the model as it was.
+            if run.trees:
+                keep(run)
+                self._choose_best(sets)
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        for name in ("measure", "valid_measure"):
+            value = getattr(self, name)
+            if value is None and name == "valid_measure":
+                continue
+            try:
+                measure(value)
+            except ParameterError as error:
+                raise ParameterError(f"{name} is wrong: {error}") from None
+        if self.base_model is not None:
+            as_scorer(self.base_model)
 
     def _growth(self, dataset: Dataset) -> GrowthParameters:
         return GrowthParameters(
@@ -217,7 +236,7 @@ class BoostedTrees(Ranker):
             own.append(Progress())
         return own
 
-    def _keep(self, run: Run, dataset: Dataset, base: Any, start: float, fingerprint: str) -> None:
+    def _keep(self, run: Run, dataset: Dataset, base: Any, start: float, data: str) -> None:
         """Store what the run has come to in the fitted attributes."""
         self.forest_ = Forest.from_trees(run.trees)
         self.n_features_in_ = dataset.n_features
@@ -226,7 +245,7 @@ class BoostedTrees(Ranker):
         self.best_iteration_ = len(run.trees)
         self._base = base
         self._start = start
-        self._data_fingerprint = fingerprint
+        self._data_fingerprint = data
 
     def _choose_best(self, sets: dict[str, Dataset]) -> None:
         """Note the best round; with early stopping drop the trees after it."""
@@ -237,13 +256,17 @@ class BoostedTrees(Ranker):
         if self.early_stopping is not None:
             self.forest_ = self.forest_.first(self.best_iteration_)
 
-    def _take_over(self, run: Run, resume: Any, mapper: BinMapper, fingerprint: str) -> None:
-        """Start the run from the trees of a checkpoint, if it is one of this very run."""
+    def _trees_of(self, resume: Any, mapper: BinMapper, data: str) -> list[Tree]:
+        """The trees of a checkpoint, if it is one of this very run."""
+        if resume is None:
+            return []
         other = resume if isinstance(resume, BoostedTrees) else load(resume)
         if type(other) is not type(self):
             raise ParameterError(
-                f"the checkpoint is a {type(other).__name__}, not a {type(self).__name__}"
+                f"the checkpoint is a {type(other).__name__}, not a {type(self).__name__}: "
+                "resume with what the interrupted run saved"
             )
+        other._check_fitted()
         theirs, ours = _comparable(other.get_params(False)), _comparable(self.get_params(False))
         for name in sorted(set(ours) - _FREE_ON_RESUME):
             if theirs[name] != ours[name]:
@@ -251,14 +274,12 @@ class BoostedTrees(Ranker):
                     f"the checkpoint was trained with {name}={theirs[name]!r}, not "
                     f"{ours[name]!r}: resume with the parameters of the interrupted run"
                 )
-        if other._data_fingerprint != fingerprint:
-            raise DataError("the checkpoint was trained on other data: resume with the same data")
-        forest = other.forest_.first(min(other.forest_.n_trees, run.n_rounds))
-        run.trees = forest.trees(bins_of_thresholds(forest, mapper))
-        run.history = {
-            name: {key: values[: forest.n_trees] for key, values in measures.items()}
-            for name, measures in other.history_.items()
-        }
+        if other._data_fingerprint != data:
+            raise DataError(
+                "the checkpoint was trained on other data, with other weights or on another base "
+                "model: resume with those of the interrupted run"
+            )
+        return other.forest_.trees(bins_of_thresholds(other.forest_, mapper))
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -289,6 +310,8 @@ class BoostedTrees(Ranker):
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)
         params.pop("base_model")
+        # Belongs to the machine: the file of a model must not depend on the number of threads.
+        params.pop("n_threads")
         state = {
             "params": _comparable(params),
             "n_features": self.n_features_in_,
@@ -311,8 +334,16 @@ class BoostedTrees(Ranker):
         if state["base"] is not None:
             base = from_state(state["base"], unnested("base", arrays))
         model = cls(**{**state["params"], "base_model": base})
+        super(BoostedTrees, model)._check_params()
         model.n_features_in_ = int(state["n_features"])
         model.feature_names_in_ = state["feature_names"]
+        if model.feature_names_in_ is not None and (
+            len(model.feature_names_in_) != model.n_features_in_
+        ):
+            raise ModelFileError(
+                f"the model file has {len(model.feature_names_in_)} feature names for "
+                f"{model.n_features_in_} features: save the model again"
+            )
         model.forest_ = Forest.from_arrays(unnested("forest", arrays), model.n_features_in_)
         model.history_ = state["history"]
         model.best_iteration_ = int(state["best_iteration"])
@@ -345,23 +376,46 @@ def _named_sets(
     valid: Dataset | Mapping[str, Dataset] | None, early_stopping: int | None
 ) -> dict[str, Dataset]:
     if valid is None:
-        if early_stopping is not None:
-            raise ParameterError(
-                f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
-            )
-        return {}
-    sets = {"valid": valid} if isinstance(valid, Dataset) else dict(valid)
+        valid = {}
+    sets = {"valid": valid} if isinstance(valid, Dataset) else valid
+    if not isinstance(sets, Mapping):
+        raise DataError(
+            f"valid must be a Dataset or a dict of Datasets by name, not a {type(valid).__name__}"
+        )
+    if not sets and early_stopping is not None:
+        raise ParameterError(
+            f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
+        )
     for name, rows in sets.items():
         if not isinstance(rows, Dataset) or rows.y is None:
             raise DataError(f"the validation set {name!r} must be a Dataset with labels")
-    return sets
+    return dict(sets)
 
 
 def _leading_set(sets: dict[str, Dataset]) -> str:
     return "valid" if "valid" in sets else list(sets)[-1]
 
 
-def _binned_like(rows: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
+def _check_watchable(watched: dict[str, Watched], name: str) -> None:
+    """Refuse to stop early by a measure that has no value on the set."""
+    rows = watched[name]
+    for measure_name, value in rows.evaluate(rows.scores).items():
+        if np.isnan(value):
+            raise DataError(
+                f"early_stopping cannot watch {measure_name} on the validation set {name!r}, where "
+                "it has no value (every query is blank or weighs 0): pass other data, or leave "
+                "early_stopping out"
+            )
+
+
+def _binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
+    check_features(
+        f"the validation set {name!r}",
+        rows.n_features,
+        rows.feature_names,
+        train.n_features,
+        train.feature_names,
+    )
     if rows.X is not None:
         return apply_mapper(rows.X, mapper)
     binned = rows.binned_as_saved()

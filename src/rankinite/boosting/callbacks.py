@@ -11,7 +11,8 @@ from typing import Any, TextIO
 import numpy as np
 
 from rankinite.boosting.loop import History, Run
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError
+from rankinite.models.parameters import Whole
 
 
 def best_round(history: History, name: str, measure: str) -> int:
@@ -33,10 +34,14 @@ class EarlyStopping:
         self.name = name
         self.measure = measure
 
-    def after_round(self, run: Run) -> bool:
+    def ends(self, run: Run) -> bool:
         """Whether the best round lies far enough back."""
         best = best_round(run.history, self.name, self.measure)
         return len(run.trees) - best >= self.rounds
+
+    def after_round(self, run: Run) -> bool:
+        """Whether the run is to end."""
+        return self.ends(run)
 
     def finish(self, run: Run) -> None:
         """Nothing to close."""
@@ -53,8 +58,7 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | Path, every: int = 50) -> None:
-        if every < 1:
-            raise ParameterError(f"every must be at least 1 round, got {every!r}")
+        Whole(1).check("every", every)
         self.path = Path(path)
         self.every = every
         # Set by fit: writes the model of a run to a path.
@@ -84,7 +88,11 @@ class Log:
 
     def write(self, entry: dict[str, Any]) -> None:
         """Write one line now, so that a reader sees it while training goes on."""
-        self._file.write(json.dumps(entry) + "\n")
+        if self._file.closed:  # by the run before this one
+            self._file = self.path.open("a", encoding="utf-8")
+        # JSON has no NaN, the mean of a set whose queries are all blank.
+        plain = {key: None if value != value else value for key, value in entry.items()}
+        self._file.write(json.dumps(plain, allow_nan=False) + "\n")
         self._file.flush()
 
     def after_round(self, run: Run) -> bool:
@@ -113,6 +121,7 @@ class Progress:
     """
 
     def __init__(self, every: int = 50, stream: TextIO | None = None) -> None:
+        Whole(1).check("every", every)
         self.every = every
         self.stream = sys.stderr if stream is None else stream
         self._bar: Any = None
@@ -147,12 +156,13 @@ class Progress:
                 console=Console(file=self.stream),
                 refresh_per_second=5,
             )
-            self._task = self._bar.add_task("", total=run.n_rounds)
+            self._task = self._bar.add_task("", total=run.n_rounds, completed=run.n_taken_over)
             self._bar.start()
         self._bar.update(self._task, completed=len(run.trees), description=_measures(run))
 
     def _line(self, run: Run) -> None:
-        left = run.seconds / len(run.trees) * (run.n_rounds - len(run.trees))
+        n_grown = max(1, len(run.trees) - run.n_taken_over)
+        left = run.seconds / n_grown * (run.n_rounds - len(run.trees))
         print(
             f"tree {len(run.trees)}/{run.n_rounds}  {_measures(run)}  "
             f"{run.seconds:.1f} s, {left:.0f} s left at most",

@@ -58,7 +58,7 @@ class LambdaMART(BoostedTrees):
         papers as they stand.
     random_state : int
     n_threads : int, optional
-        All cores by default. The model does not depend on it.
+        All cores by default. The model does not depend on it, and its file does not keep it.
     verbose : int
         1 shows progress.
 

@@ -50,7 +50,9 @@ class Run:
     n_rounds: int
     trees: list[Tree] = field(default_factory=list)
     history: History = field(default_factory=dict)
+    # Of the rounds that were not taken over from an interrupted run.
     seconds: float = 0.0
+    n_taken_over: int = 0
 
     def latest(self) -> dict[str, float]:
         """The newest value of every watched measure, by "set measure"."""
@@ -63,7 +65,11 @@ class Run:
 
 
 class Callback(Protocol):
-    """Called by the loop."""
+    """Called by the loop.
+
+    One that ends runs by their history alone may also have ``ends(run) -> bool``: it is asked
+    about the rounds that are taken over from an interrupted run, which are not called again.
+    """
 
     def after_round(self, run: Run) -> bool:
         """Look at the run; True ends it."""
@@ -82,25 +88,24 @@ def boost(
     learning_rate: float,
     seed: int,
     callbacks: Sequence[Callback] = (),
+    earlier: Sequence[Tree] = (),
 ) -> None:
     """Add trees to `run` until it has `n_rounds` of them or a callback ends it.
 
     Parameters
     ----------
     run : Run
-        May hold the trees and history of an interrupted run, which are replayed.
+        Without trees.
     scores : ndarray of float64, shape (n_rows,)
         Scores of the training rows before the first tree; updated in place.
     watched : dict
         Sets by name, each with its scores before the first tree.
+    earlier : sequence of Tree
+        The trees of an interrupted run, which are taken over.
     """
-    for tree in run.trees:
-        add_tree(tree, grower.binned, scores)
-        for rows in watched.values():
-            add_tree(tree, rows.binned, rows.scores)
-    started = time.perf_counter() - run.seconds
     try:
-        stop = False
+        stop = _take_over(run, earlier, grower.binned, scores, watched, callbacks)
+        started = time.perf_counter()
         while len(run.trees) < run.n_rounds and not stop:
             round_number = len(run.trees)
             lam, w = objective.gradients(scores, round_number)
@@ -118,6 +123,34 @@ def boost(
     finally:
         for callback in callbacks:
             callback.finish(run)
+
+
+def _take_over(
+    run: Run,
+    trees: Sequence[Tree],
+    binned: BinnedMatrix,
+    scores: np.ndarray,
+    watched: dict[str, Watched],
+    callbacks: Sequence[Callback],
+) -> bool:
+    """Repeat the rounds of an interrupted run without growing; whether one of them ends the run.
+
+    The sets are measured again, for they need not be those that were watched before.
+    """
+    past = Run(run.n_rounds)
+    stop = False
+    for tree in trees[: run.n_rounds]:
+        add_tree(tree, binned, scores)
+        for rows in watched.values():
+            add_tree(tree, rows.binned, rows.scores)
+        _record(past, tree, watched)
+        stop = any(callback.ends(past) for callback in callbacks if hasattr(callback, "ends"))
+        if stop:
+            break
+    # All at once: an interrupt before this line must not leave a run with a part of its trees,
+    # which would then replace the checkpoint.
+    run.trees, run.history, run.n_taken_over = past.trees, past.history, len(past.trees)
+    return stop
 
 
 def _grow(grower: Grower, lam: np.ndarray, w: np.ndarray, seed: np.uint64) -> GrownTree:

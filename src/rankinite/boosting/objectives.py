@@ -15,6 +15,8 @@ from rankinite.distributed import Communicator
 from rankinite.errors import DataError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import ERR, Measure
+from rankinite.measures.judged import LARGEST_ERR_GRADE
+from rankinite.trees import sums_over_leaves
 
 # A Newton step Σλ / Σw has no bound where all pairs (or rows) of a leaf are wrong with certainty:
 # there w → 0 while λ does not. A step that turns even odds into certainty is far enough for one
@@ -82,9 +84,9 @@ class LeastSquares:
 
     def start(self) -> float:
         """The weighted mean of the labels."""
-        sums = np.array([(self._weight * self._y).sum(), self._weight.sum()])
-        total, mass = self._communicator.sum(sums)
-        return float(total / mass) if mass > 0 else 0.0
+        total = exact_sum(self._weight * self._y, self._communicator)
+        mass = exact_sum(self._weight, self._communicator)
+        return total / mass if mass > 0 else 0.0
 
     def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """The weighted residual, and the weight."""
@@ -113,8 +115,8 @@ class Logistic:
 
     def start(self) -> float:
         """Half the log-odds of the mean target (Friedman 2001, algorithm 5)."""
-        sums = np.array([(self._weight * self._targets).sum(), self._weight.sum()])
-        total, mass = self._communicator.sum(sums)
+        total = exact_sum(self._weight * self._targets, self._communicator)
+        mass = exact_sum(self._weight, self._communicator)
         if mass <= 0:
             return 0.0
         # A target that never varies has infinite odds; stay a step short of certainty.
@@ -155,16 +157,34 @@ def balancing_weights(
     Scaled so that they sum to the number of rows; that changes neither splits nor steps.
     """
     positive = targets > 0
-    mass = communicator.sum(np.array([weight[positive].sum(), weight[~positive].sum()]))
-    if (mass == 0).any():
-        raise DataError("the balanced loss needs rows of both classes")
-    return weight * np.where(positive, 1 / mass[0], 1 / mass[1]) * (mass.sum() / 2)
+    above = exact_sum(np.where(positive, weight, 0.0), communicator)
+    below = exact_sum(np.where(positive, 0.0, weight), communicator)
+    if above == 0.0 or below == 0.0:
+        raise DataError(
+            "the balanced loss needs rows of both classes with a weight above 0, and here is only "
+            'one: add rows of the other, or use loss="logistic"'
+        )
+    return weight * np.where(positive, 1 / above, 1 / below) * ((above + below) / 2)
 
 
 def graded_targets(labels: np.ndarray) -> np.ndarray:
     """R = (2^l − 1) / 2^l_max (Burges et al. 2011, Eq. 2), as ERR sees the labels."""
+    odd = labels[(labels < 0) | (labels > LARGEST_ERR_GRADE) | (labels != np.rint(labels))]
+    if len(odd):
+        raise DataError(
+            f"the graded loss needs whole labels from 0 to {LARGEST_ERR_GRADE}, but there is "
+            f'{odd[0]:g}: map them, or use loss="least_squares"'
+        )
     offsets = np.array([0, len(labels)])
     return ERR().resolve(labels).judge(labels, offsets).grades
+
+
+def exact_sum(values: np.ndarray, communicator: Communicator) -> float:
+    """Σ values over all workers, from integers: the same in any order of the rows."""
+    n_rows = int(communicator.sum(np.array([len(values)]))[0])
+    rows = np.arange(len(values), dtype=np.uint32)
+    whole = (rows, np.array([0]), np.array([len(values)]))
+    return float(sums_over_leaves(values, *whole, n_rows, communicator)[0])
 
 
 def document_weights(dataset: Dataset) -> np.ndarray:

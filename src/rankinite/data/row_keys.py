@@ -8,6 +8,8 @@ are equal in all that training sees, and which of them comes first makes no diff
 
 from __future__ import annotations
 
+import hashlib
+
 import numpy as np
 
 from rankinite.data._row_key_kernels import content_keys
@@ -18,8 +20,37 @@ def row_keys(
     binned: BinnedMatrix, labels: np.ndarray, weight: np.ndarray | None, offsets: np.ndarray
 ) -> np.ndarray:
     """One uint64 for every row; see the module's text."""
-    columns = [labels] if weight is None else [labels, weight]
-    extras = np.stack([np.asarray(column, np.float64) + 0.0 for column in columns])
+    # No weight is a weight of 1 everywhere, and must give the same model.
+    weight = np.ones(binned.n_rows) if weight is None else weight
     keys = np.empty(binned.n_rows, np.uint64)
-    content_keys(binned.blocks.view(np.uint64), extras.view(np.uint64), offsets, keys)
+    content_keys(binned.blocks.view(np.uint64), _bits(labels, weight), offsets, keys)
     return keys
+
+
+def fingerprint(
+    binned: BinnedMatrix, keys: np.ndarray, offsets: np.ndarray, *columns: np.ndarray
+) -> str:
+    """A short text that tells one set of training data from another, in any order of the rows.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        For its edges; its bins are in the keys.
+    keys : ndarray of uint64, shape (n_rows,)
+        From `row_keys`.
+    columns : ndarray of float64, shape (n_rows,)
+        What else belongs to a row.
+    """
+    words = np.empty((0, len(keys), 2), np.uint64)
+    extras = np.concatenate([keys[np.newaxis], _bits(*columns)])
+    hashes = np.empty(len(keys), np.uint64)
+    content_keys(words, extras, offsets, hashes)
+    digest = hashlib.sha256(binned.mapper.edges.tobytes())
+    digest.update(binned.mapper.edge_offsets.tobytes())
+    digest.update(hashes.sum().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def _bits(*columns: np.ndarray) -> np.ndarray:
+    """Columns as the words of their floats; −0 becomes 0."""
+    return np.stack([np.asarray(column, np.float64) + 0.0 for column in columns]).view(np.uint64)

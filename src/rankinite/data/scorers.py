@@ -35,8 +35,8 @@ def scores_of(scorer: Any, dataset: Dataset) -> np.ndarray:
     elif callable(scorer):
         scores = scorer(_features(dataset, getattr(scorer, "__name__", name)))
     else:
-        scores = dataset.in_stored_order(_as_scores(scorer, dataset.n_rows, "the score array"))
-    return _as_scores(scores, dataset.n_rows, f"the output of {name}")
+        scores = dataset.in_stored_order(as_scores(scorer, dataset.n_rows, "the score array"))
+    return as_scores(scores, dataset.n_rows, f"the output of {name}")
 
 
 def _features(dataset: Dataset, name: str) -> np.ndarray:
@@ -48,7 +48,8 @@ def _features(dataset: Dataset, name: str) -> np.ndarray:
     return dataset.X
 
 
-def _as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
+def as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
+    """What a scorer gave, as float64 of shape (n_rows,); `what` names it in an error."""
     scores = np.ascontiguousarray(values, dtype=np.float64)
     if scores.shape == (n_rows, 1):
         scores = scores[:, 0]

@@ -70,8 +70,8 @@ class LambdaGradients:
         self._factor = _document_factor(weight, query_weight, sizes)
         self._orders = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
         self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
-        top = int(sizes.max()) if self._judged is None else self._judged.top
-        self._top = top if truncation is None else min(top, truncation)
+        self._depth = int(sizes.max()) if self._judged is None else self._judged.top
+        self._top = self._depth if truncation is None else min(self._depth, truncation)
 
     def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
@@ -90,6 +90,7 @@ class LambdaGradients:
                 self.offsets,
                 self.keys,
                 seed,
+                self._depth,
                 self._top,
                 self.sigma,
                 self.normalize,
@@ -115,7 +116,7 @@ class LambdaGradients:
             if last - first < 2 or self.measure.is_blank(labels):
                 continue
             order = self._orders[first:last]
-            rank_documents(scores[first:last], self.keys[first:last], seed, order)
+            rank_documents(scores[first:last], self.keys[first:last], seed, self._depth, order)
             ranked = labels[order]
             deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
             own = np.zeros((2, last - first))

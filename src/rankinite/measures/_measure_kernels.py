@@ -87,25 +87,32 @@ def _linear_terms(code, grades, discounts, norms, G, S, U, V):
 
 @kernel()
 def _cascade_terms(grades, discounts, norm, G, S, U, V):
-    """ERR in one pass (Burges et al. 2011, section 3).
+    """ERR in one pass down and one up (Burges et al. 2011, section 3).
 
-    With R the grades, T = 1 − R, π_p = T_0 ⋯ T_p (the user is still reading after p) and A_p the
-    value collected down to p: a swap of i < j changes the term of i by π_{i−1} d_i (R_j − R_i),
+    With R the grades, T = 1 − R, π_p = T_0 ⋯ T_p (the user is still reading after p) and B_p the
+    value collected below p: a swap of i < j changes the term of i by π_{i−1} d_i (R_j − R_i),
     scales everything between by T_j / T_i, and changes the term of j by
     π_{j−1} d_j (R_i T_j / T_i − R_j). All three have the factor (R_j − R_i) / T_i, and
 
-        Z(after) − Z(before) = (R_j − R_i) / T_i · [(π_i d_i + A_i) − (A_{j−1} + π_{j−1} d_j)].
+        Z(after) − Z(before) = (R_j − R_i) / T_i · [(π_i d_i − B_i) − (π_{j−1} d_j − B_{j−1})].
+
+    The sums run from the bottom, because all in the brackets is as small as T_i: what is collected
+    above i would swallow it.
     """
+    n = grades.shape[0]
     reading = 1.0
-    collected = 0.0
-    for p in range(grades.shape[0]):
+    for p in range(n):
         stays = 1.0 - grades[p]
         G[p] = grades[p] * norm
         S[p] = 1.0 / stays
-        V[p] = collected + reading * discounts[p]
-        collected += reading * grades[p] * discounts[p]
+        V[p] = reading
         reading *= stays
-        U[p] = reading * discounts[p] + collected
+        U[p] = reading
+    below = 0.0
+    for p in range(n - 1, -1, -1):
+        U[p] = U[p] * discounts[p] - below
+        below += V[p] * grades[p] * discounts[p]
+        V[p] = V[p] * discounts[p] - below
 
 
 @kernel()

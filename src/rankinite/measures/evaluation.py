@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -214,7 +215,9 @@ def mean_value(
     values = with_blanks(values, blank)
     counted = ~np.isnan(values)
     weights = np.ones(len(values)) if query_weight is None else np.asarray(query_weight)
-    return float(np.dot(weights[counted], values[counted])), float(weights[counted].sum())
+    # Rounded once: the sum depends neither on the order of the queries nor on BLAS's threads.
+    total, weight = math.fsum(weights[counted] * values[counted]), math.fsum(weights[counted])
+    return total, weight
 
 
 def with_blanks(values: np.ndarray, blank: str) -> np.ndarray:

@@ -26,6 +26,8 @@ class Estimator:
     """Base of everything with parameters."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
+    # What `set_fit_request` asked for; replaced, never changed in place.
+    _fit_requests: Mapping[str, Any] = {}
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -51,7 +53,12 @@ class Estimator:
                     f"{type(self).__name__} has no parameter {head!r}; it has {', '.join(known)}"
                 )
             if rest:
-                getattr(self, head).set_params(**{rest: value})
+                inner = getattr(self, head)
+                if not hasattr(inner, "set_params"):
+                    raise ParameterError(
+                        f"{name} cannot be set: {head} is {inner!r}, which has no parameters"
+                    )
+                inner.set_params(**{rest: value})
             else:
                 setattr(self, head, value)
         return self
@@ -76,6 +83,15 @@ class Estimator:
         ]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    def __sklearn_clone__(self) -> Self:
+        """An untrained copy for ``sklearn.base.clone``, with the very same parameters.
+
+        scikit-learn would copy a base model as an untrained one, and it is there to score.
+        """
+        copy = type(self)(**self.get_params(deep=False))
+        copy._fit_requests = dict(self._fit_requests)
+        return copy
+
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, RegressorTags, Tags, TargetTags
 
@@ -91,21 +107,16 @@ class Estimator:
         unknown = set(requests) - set(_ROUTED)
         if unknown:
             raise ParameterError(f"fit takes {', '.join(_ROUTED)}, not {sorted(unknown)[0]!r}")
-        routing = self.get_metadata_routing()
-        for name, alias in requests.items():
-            routing.fit.add_request(param=name, alias=alias)
-        self._metadata_request = routing
+        self._fit_requests = {**self._fit_requests, **requests}
         return self
 
     def get_metadata_routing(self) -> Any:
         """What scikit-learn's meta-estimators may pass on (`set_fit_request` says)."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
-        if hasattr(self, "_metadata_request"):
-            return self._metadata_request
         routing = MetadataRequest(owner=self)
         for name in _ROUTED:
-            routing.fit.add_request(param=name, alias=None)
+            routing.fit.add_request(param=name, alias=self._fit_requests.get(name))
         return routing
 
 

@@ -72,7 +72,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[State, Arrays]:
     try:
         header = json.loads(metadata["rankinite"])
         known = header["format"] == FORMAT
-    except (KeyError, TypeError, json.JSONDecodeError):
+    except (KeyError, TypeError, ValueError):
         known = False
     if not known:
         raise ModelFileError(f"{path} is not a model file of rankinite: pass one that save wrote")

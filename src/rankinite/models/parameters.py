@@ -7,6 +7,8 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rankinite.errors import ParameterError
 
 
@@ -22,7 +24,7 @@ class Whole:
         """Raise a ParameterError unless `value` is allowed."""
         if value is None and self.optional:
             return
-        whole = hasattr(value, "__index__") and not isinstance(value, bool)
+        whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if whole and self.low <= value and (self.high is None or value <= self.high):
             return
         span = f"at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
@@ -39,8 +41,8 @@ class Real:
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ParameterError unless `value` is allowed."""
-        number = isinstance(value, (int, float)) or hasattr(value, "__float__")
-        number = number and not isinstance(value, (bool, str))
+        number = isinstance(value, (int, float, np.integer, np.floating))
+        number = number and not isinstance(value, bool)
         if number and self.low < float(value) <= self.high and math.isfinite(value):
             return
         end = "" if math.isinf(self.high) else f" and at most {self.high:g}"

@@ -68,20 +68,24 @@ class Ranker(Estimator):
         )
 
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
-        if n_features != self.n_features_in_:
-            raise DataError(
-                f"the data has {n_features} features, but the model was trained on "
-                f"{self.n_features_in_}"
-            )
-        known = self.feature_names_in_
-        if names is not None and known is not None and names != known:
-            first = next(
-                i for i, pair in enumerate(zip(names, known, strict=True)) if len(set(pair)) > 1
-            )
-            raise DataError(
-                f"feature {first} is called {names[first]!r} in the data but {known[first]!r} in "
-                "the model: pass the columns in the order of the training data"
-            )
+        check_features("the data", n_features, names, self.n_features_in_, self.feature_names_in_)
+
+
+def check_features(
+    what: str, n_features: int, names: list[str] | None, n_known: int, known: list[str] | None
+) -> None:
+    """Refuse data whose features are not those of the training data; `what` names the data."""
+    if n_features != n_known:
+        raise DataError(
+            f"{what} has {n_features} features, but the model was trained on {n_known}: "
+            "pass the features of the training data"
+        )
+    if names is not None and known is not None and names != known:
+        first = next(i for i in range(n_known) if names[i] != known[i])
+        raise DataError(
+            f"{what} calls feature {first} {names[first]!r}, but the model was trained with "
+            f"{known[first]!r} there: pass the columns in the order of the training data"
+        )
 
 
 def training_data(X: Any, y: Any, qid: Any, weight: Any, query_weight: Any) -> Dataset:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset
-from rankinite.data.scorers import scores_of
-from rankinite.errors import DataError, ParameterError
+from rankinite.data.scorers import as_scores, scores_of
+from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.file import Arrays, State
 
 
@@ -21,9 +21,12 @@ class LinearScorer:
     """
 
     def __init__(self, weights: Any) -> None:
-        self.weights = np.ascontiguousarray(weights, dtype=np.float64)
+        self.weights = np.array(weights, dtype=np.float64)
         if self.weights.ndim != 1 or not np.isfinite(self.weights).all():
-            raise ParameterError("the weights of a linear scorer must be one row of finite numbers")
+            raise ParameterError(
+                "the weights of a linear scorer must be one row of finite numbers, but they have "
+                f"the shape {self.weights.shape} or hold NaN or infinity"
+            )
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Scores of shape (n_rows,); a missing value counts as 0."""
@@ -48,6 +51,8 @@ def as_scorer(base_model: Any) -> Any:
         return base_model
     try:
         return LinearScorer(base_model)
+    except RankiniteError as error:
+        raise ParameterError(f"base_model cannot be used: {error}") from None
     except (TypeError, ValueError):
         raise ParameterError(
             "base_model must have predict, be a function of the feature matrix, or be a weight "
@@ -62,4 +67,4 @@ def base_scores(base_model: Any, data: Dataset | np.ndarray) -> np.ndarray | flo
     if isinstance(data, Dataset):
         return scores_of(base_model, data)
     predict = getattr(base_model, "predict", base_model)
-    return np.asarray(predict(data), dtype=np.float64)
+    return as_scores(predict(data), len(data), f"the output of {type(base_model).__name__}")

@@ -42,14 +42,25 @@ def to_state(model: Any) -> tuple[State, Arrays]:
 
 def from_state(state: State, arrays: Arrays) -> Any:
     """The model of a state."""
-    kind = state.get("kind")
+    kind = state.get("kind") if isinstance(state, dict) else None
+    if not isinstance(kind, str):
+        raise ModelFileError(
+            "the model file does not say what kind of model it holds: save the model again"
+        )
     if kind not in _HOMES:
-        raise ModelFileError(f"the model file holds a {kind}, which this release does not know")
+        raise ModelFileError(
+            f"the model file holds a {kind}, which this release does not know: "
+            "use the release that wrote it, or a newer one"
+        )
     home = getattr(importlib.import_module(_HOMES[kind]), kind)
     try:
         return home._from_state(state, arrays)
-    except (KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"the model file's {kind} is incomplete ({error!r})") from error
+    except ModelFileError:
+        raise
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+        raise ModelFileError(
+            f"the model file's {kind} is incomplete or damaged ({error!r}): save the model again"
+        ) from error
 
 
 def nested(prefix: str, arrays: Arrays) -> Arrays:

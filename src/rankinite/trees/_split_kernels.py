@@ -72,6 +72,9 @@ def best_splits(
             # With no missing rows a split at the last bin leaves the right side empty; with
             # missing rows it separates those from all others.
             for b in range(last + 1):
+                if cells[b] == 0:
+                    # No row has this bin: the split is the one before it.
+                    continue
                 left += cells[b]
                 left_mass += masses[b]
                 n_left = left & mask

@@ -17,7 +17,7 @@ import numpy as np
 from rankinite.data.binning import BinnedMatrix
 from rankinite.data.seeds import derive_seed, draw_without_replacement
 from rankinite.distributed import Communicator
-from rankinite.trees._histogram_kernels import N_BINS, build_histogram
+from rankinite.trees._histogram_kernels import N_BINS, build_histogram, gather_cells
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees._split_kernels import best_splits
 from rankinite.trees.fixed_point import Packed
@@ -100,8 +100,10 @@ class Grower:
         self.n_rows = n_rows
         self.communicator = communicator
         self._n_bins = binned.mapper.n_bins
-        self._left = np.empty(binned.n_rows, np.int32)
-        self._right = np.empty(binned.n_rows, np.int32)
+        self._words = binned.blocks.view(np.uint64)
+        self._left = np.empty(binned.n_rows, np.uint32)
+        self._right = np.empty(binned.n_rows, np.uint32)
+        self._cells = np.empty(binned.n_rows, np.int64)
         n_blocks = binned.blocks.shape[0]
         self._shape = (n_blocks, binned.blocks.shape[2] * N_BINS)
         self._partial = np.empty((numba.get_num_threads(), *self._shape), np.int64)
@@ -121,7 +123,7 @@ class Grower:
         seed : uint64
             Of this tree; nodes derive theirs from it.
         """
-        rows = np.arange(self.binned.n_rows, dtype=np.int32)
+        rows = np.arange(self.binned.n_rows, dtype=np.uint32)
         root = _Node(leaf=0, start=0, stop=len(rows), count=self.n_rows)
         leaves = [root]
         splits: list[_Node] = []
@@ -205,9 +207,18 @@ class Grower:
 
     def _histogram(self, rows: np.ndarray, channel: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
-        n_parts = max(1, min(len(self._partial), len(rows) // ROWS_A_PART))
-        build_histogram(self.binned.blocks, rows, channel.cells, self._partial[:n_parts], histogram)
+        n_parts = self._n_parts(len(rows))
+        partial = histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts]
+        cells = channel.cells
+        if len(rows) < len(cells):
+            cells = self._cells[: len(rows)]
+            gather_cells(channel.cells, rows, n_parts, cells)
+        build_histogram(self._words, rows, cells, partial, histogram)
         return self.communicator.sum(histogram)
+
+    def _n_parts(self, n_rows: int) -> int:
+        """How many parts of a node's rows are worth working on at the same time."""
+        return max(1, min(len(self._partial), n_rows // ROWS_A_PART))
 
     def _release(self, node: _Node) -> None:
         self._free.extend(node.histograms)
@@ -253,7 +264,7 @@ class Grower:
             node.bin,
             node.missing_left,
             own,
-            max(1, min(numba.get_num_threads(), len(own) // ROWS_A_PART)),
+            self._n_parts(len(own)),
             self._left,
             self._right,
         )

@@ -1,0 +1,56 @@
+"""Rows with the marginals of a web search collection, at any size, for measuring speed.
+
+MSLR-WEB's 136 features are of three kinds: counts with few distinct values (matched terms, URL
+depth), continuous scores (BM25, language models, term frequencies), and sparse columns that are
+mostly zero (anchor text, clicks). The same kinds come here in the same proportions, with labels
+0–4 from a few of the features, a quality of the query, and noise.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import rankinite as rk
+
+N_FEATURES = 136
+N_COUNTS, N_SPARSE = 40, 32
+# Cumulated shares of the labels 0..3, as in MSLR-WEB30K.
+LABEL_SHARES = np.cumsum([0.515, 0.325, 0.134, 0.018])
+
+
+def matrix(n_queries: int, n_docs: int, n_features: int = N_FEATURES, seed: int = 0) -> np.ndarray:
+    """Features, float32, shape (n_queries · n_docs, n_features)."""
+    rng = np.random.default_rng(seed)
+    n_rows = n_queries * n_docs
+    n_counts = n_features * N_COUNTS // N_FEATURES
+    n_sparse = n_features * N_SPARSE // N_FEATURES
+    X = np.empty((n_rows, n_features), np.float32)
+    query_scale = np.repeat(rng.gamma(2.0, 0.5, n_queries).astype(np.float32), n_docs)
+    for column in range(n_features):
+        draw = rng.standard_gamma(1.0 + column % 5, n_rows, dtype=np.float32)
+        if column < n_counts:
+            X[:, column] = np.floor(draw * (0.5 + column % 4))
+        else:
+            X[:, column] = draw * query_scale
+        if column >= n_features - n_sparse:
+            X[rng.random(n_rows, dtype=np.float32) < 0.85, column] = 0.0
+    return X
+
+
+def labels(X: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Labels 0–4 of the rows."""
+    rng = np.random.default_rng((seed, 1))
+    spread = X[:: max(1, len(X) // 10_000)].std(axis=0) + 1e-6
+    parts = np.linspace(0, X.shape[1] - 1, 12).astype(int)
+    a = [X[:, part] / spread[part] for part in parts]
+    value = a[0] + a[3] * (a[1] > 1) + np.sqrt(a[4] * a[5]) - 0.5 * a[6] + np.minimum(a[7], a[8])
+    value += 0.7 * a[10] + 0.7 * a[11] + 1.5 * rng.standard_normal(len(X), dtype=np.float32)
+    return np.searchsorted(np.quantile(value[:200_000], LABEL_SHARES), value).astype(np.float64)
+
+
+def dataset(
+    n_queries: int, n_docs: int = 120, n_features: int = N_FEATURES, seed: int = 0
+) -> rk.Dataset:
+    """Labelled queries."""
+    X = matrix(n_queries, n_docs, n_features, seed)
+    return rk.Dataset(X, labels(X, seed), qid=np.repeat(np.arange(n_queries), n_docs))

@@ -1,0 +1,14 @@
+"""The command line: ``rankinite`` and its verbs, one file each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; `argv` is that of the process by default."""
+    from rankinite.cli.app import app
+    from rankinite.cli.reporting import one_line_errors
+
+    with one_line_errors():
+        app(args=None if argv is None else list(argv), prog_name="rankinite")

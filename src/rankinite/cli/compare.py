@@ -1,0 +1,153 @@
+"""``rankinite compare``: is one ranker better than another?"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankinite.cli.inputs import (
+    Expected,
+    load_model,
+    read_judgements,
+    read_like,
+    read_scores,
+    split_measures,
+)
+from rankinite.cli.options import (
+    DEFAULT_MEASURES,
+    AsJson,
+    Blank,
+    DataPath,
+    Label,
+    Measures,
+    Qid,
+    Threads,
+)
+from rankinite.cli.outputs import number_or_none
+from rankinite.errors import ParameterError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rankinite.data import Dataset
+    from rankinite.measures import Comparison, ComparisonRow
+
+
+def compare(
+    data: DataPath,
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE", show_default=False, help="A saved ranker; give several."
+        ),
+    ] = None,
+    scores: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]FILE", show_default=False, help="A file of scores; give several."
+        ),
+    ] = None,
+    measures: Measures = DEFAULT_MEASURES,
+    baseline: Annotated[
+        str | None,
+        typer.Option(show_default="the first", help="Name of the one to compare with."),
+    ] = None,
+    blank: Blank = "skip",
+    as_json: AsJson = False,
+    threads: Threads = None,
+    label: Label = "label",
+    qid: Qid = "qid",
+) -> None:
+    """Compare rankers on the same queries, by paired t-tests.
+
+    Each is compared with the baseline: the change of the mean with its 95 %
+    interval, the p-value, and the numbers of queries won, lost and tied.
+    Without NAME= a ranker is called by the name of its file.
+
+    Example: rankinite compare test.txt --model old.rk --model new.rk
+    """
+    from rankinite.measures import compare as compare_scores
+    from rankinite.measures.evaluation import check_blank, measure_list
+
+    check_blank(blank)
+    wanted = measure_list(split_measures(measures))
+    models, files = _named(model or []), _named(scores or [])
+    names = [*models, *files]
+    if len(names) < 2:
+        raise ParameterError(
+            "name two or more rankers to compare, by --model or --scores; "
+            f"got {', '.join(names) or 'none'}"
+        )
+    if len(set(names)) < len(model or []) + len(scores or []):
+        raise ParameterError(f"two rankers have the same name in {', '.join(names)}: use NAME=FILE")
+    if baseline is not None and baseline not in names:
+        raise ParameterError(f"--baseline {baseline!r} is not one of {', '.join(names)}")
+    rows, values = _scores_of_models(data, models, threads, label, qid)
+    if rows is None:
+        rows = read_judgements(data, label=label, qid=qid)
+    values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
+    comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
+    typer.echo(_as_json(comparison) if as_json else _as_tables(comparison))
+
+
+def _named(options: list[str]) -> dict[str, Path]:
+    """Files by name; a file without one is called by its stem, or its path if the stem is taken."""
+    named: dict[str, Path] = {}
+    for text in options:
+        name, equals, rest = text.partition("=")
+        if equals and not Path(text).exists():
+            named[name] = Path(rest)
+        else:
+            stem = Path(text).stem
+            named[text if stem in named else stem] = Path(text)
+    return named
+
+
+def _scores_of_models(
+    data: Path, models: dict[str, Path], threads: int | None, label: str, qid: str
+) -> tuple[Dataset | None, dict[str, np.ndarray]]:
+    """Scores of each model in the order of the rows, and the data (None without models)."""
+    rows, values = None, {}
+    features: tuple[int, list[str] | None] | None = None
+    for name, path in models.items():
+        ranker = load_model(path, threads)
+        expected = Expected.by_model(ranker, path)
+        if rows is None or (expected.n_features, expected.names) != features:
+            rows = read_like(data, expected, label=label, qid=qid)
+            features = expected.n_features, expected.names
+        values[name] = ranker.predict(rows)
+    return rows, values
+
+
+def _as_tables(comparison: Comparison) -> str:
+    """A table a measure, narrow enough for a terminal."""
+    by_measure: dict[str, list[ComparisonRow]] = {}
+    for row in comparison.rows:
+        by_measure.setdefault(row.measure, []).append(row)
+    return "\n\n".join(_as_table(name, rows) for name, rows in by_measure.items())
+
+
+def _as_table(measure: str, rows: list[ComparisonRow]) -> str:
+    from rankinite.measures.tables import aligned
+
+    header = (measure, "mean", "change (95 %)", "p", "wins", "losses", "ties")
+    first = rows[0]
+    cells = [(f"{first.baseline} (baseline)", f"{first.baseline_mean:.4f}", *[""] * 5)]
+    for row in rows:
+        # The interval lies symmetrically about the change.
+        change = f"{row.difference:+.4f} ± {(row.high - row.low) / 2:.4f}"
+        counts = (str(row.wins), str(row.losses), str(row.ties))
+        cells.append((row.scorer, f"{row.mean:.4f}", change, f"{row.p_value:.2g}", *counts))
+    return aligned(header, cells)
+
+
+def _as_json(comparison: Comparison) -> str:
+    rows = [
+        {key: number_or_none(v) if isinstance(v, float) else v for key, v in row.items()}
+        for row in map(dataclasses.asdict, comparison.rows)
+    ]
+    return json.dumps({"baseline": comparison.baseline, "rows": rows}, indent=2)

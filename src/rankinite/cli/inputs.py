@@ -1,0 +1,173 @@
+"""Reading what the verbs are given: data, scores, models, lists of measures."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankinite.errors import DataError, RankiniteWarning
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from rankinite.data import Dataset
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The features that data must have, because something else has them already.
+
+    Attributes
+    ----------
+    n_features : int
+    names : list of str or None
+    owner : str
+        What has them, for messages: "the model ranker.rk".
+    """
+
+    n_features: int
+    names: list[str] | None
+    owner: str
+
+    @classmethod
+    def by_model(cls, model: Any, path: Path) -> Expected:
+        """What a model was trained on."""
+        return cls(model.n_features_in_, model.feature_names_in_, f"the model {path}")
+
+
+def read_like(
+    path: Path, expected: Expected, *, label: str, qid: str, labels_needed: bool = True
+) -> Dataset:
+    """Read data that has the features of something else.
+
+    Columns of a table are found by their names, in whatever order they stand. SVMlight text may
+    leave out the last features, as it may leave out any that is 0.
+    """
+    from rankinite.data import read
+
+    columns = _table_columns(path)
+    for name in (expected.names or []) if columns else []:
+        if name not in columns:
+            raise DataError(
+                f"{path} has no column {name!r}, which is a feature of {expected.owner}: "
+                f"its columns are {', '.join(columns)}"
+            )
+    has_label = labels_needed or label in columns
+    try:
+        dataset = read(
+            path,
+            label=label if has_label else None,
+            qid=qid,
+            features=expected.names,
+            n_features=expected.n_features,
+        )
+    except DataError as error:
+        if f"n_features={expected.n_features}" in str(error):
+            raise DataError(f"{error}, the number of features of {expected.owner}") from None
+        raise
+    if not columns:
+        _warn_of_narrow_text(dataset, path, expected)
+    return dataset
+
+
+def read_judgements(path: Path, *, label: str, qid: str) -> Dataset:
+    """Read data for its labels and queries alone; of a table no other column is looked at."""
+    from rankinite.data import read
+
+    # A dataset needs a feature: the label stands in for it, and keeps its precision.
+    return read(path, label=label, qid=qid, features=[label], dtype="float64")
+
+
+def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
+    """Read one score a line.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,)
+    """
+    import numpy as np
+
+    from rankinite.data.files import check_readable
+
+    check_readable(path)
+    lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+    scores = np.array([_score(text, path, number) for number, text in enumerate(lines, start=1)])
+    if len(scores) != n_rows:
+        raise DataError(
+            f"{path} has {len(scores)} scores, but {data} has {n_rows} rows: "
+            "there must be one score a line, in the order of the rows"
+        )
+    return scores
+
+
+def load_model(path: Path, n_threads: int | None) -> Any:
+    """Load a model, to be used with so many threads."""
+    from rankinite.models import load
+    from rankinite.models.parameters import Whole
+
+    Whole(1, optional=True).check("threads", n_threads)
+    model = load(path)
+    model.n_threads = n_threads
+    return model
+
+
+def split_measures(text: str) -> list[str]:
+    """Cut ``a,b`` into measures, each of which may hold commas: ``avendcg:depth=5,gain=label``."""
+    measures: list[str] = []
+    for piece in text.split(","):
+        if measures and re.match(r"\s*\w+=", piece):
+            measures[-1] += f",{piece}"
+        else:
+            measures.append(piece)
+    return measures
+
+
+def _score(text: str, path: Path, line: int) -> float:
+    try:
+        score = float(text)
+    except ValueError:
+        score = float("nan")
+    if score - score != 0:  # NaN or infinite
+        raise DataError(f"{path}, line {line}: {text!r} is not a finite number")
+    return score
+
+
+def _table_columns(path: Path) -> list[str]:
+    """The columns of a Parquet or CSV file; none for other files and those that are unreadable."""
+    import pyarrow as pa
+
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    try:
+        if suffixes[-1:] == [".parquet"]:
+            import pyarrow.parquet as pq
+
+            return pq.read_schema(path).names
+        if ".csv" in suffixes[-2:]:
+            from pyarrow import csv
+
+            from rankinite.data.files import open_input
+
+            with open_input(path) as stream:
+                return csv.open_csv(stream).schema.names
+    except (pa.ArrowException, OSError):
+        pass  # the reader itself says what is wrong
+    return []
+
+
+def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> None:
+    if dataset.X is None:
+        return
+    import numpy as np
+
+    used = np.flatnonzero(dataset.X.any(axis=0))
+    width = int(used[-1]) + 1 if len(used) else 0
+    if width < expected.n_features:
+        warnings.warn(
+            f"{path} has values for the features 1 to {width} only, and {expected.owner} has "
+            f"{expected.n_features}: the others count as 0",
+            RankiniteWarning,
+            stacklevel=2,
+        )

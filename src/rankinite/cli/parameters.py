@@ -1,0 +1,157 @@
+"""The parameters of the rankers as options, for every verb that trains.
+
+The defaults stand here as text for the help; an option that is not given is not passed on, so
+the value itself is always that of the ranker's own signature.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankinite.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankinite.boosting.boosted_trees import BoostedTrees
+
+_LEARN, _TREES, _STOP = "What to learn", "Trees", "When to stop"
+
+
+@dataclass(frozen=True)
+class RankerOption:
+    """A parameter of a ranker as an option; it is called like the parameter unless `flag` says."""
+
+    kind: Any
+    default: str
+    panel: str
+    help: str
+    flag: str | None = None
+
+
+RANKER_OPTIONS = {
+    "measure": RankerOption(
+        str,
+        "ndcg@10",
+        _LEARN,
+        "The measure to learn: ndcg@K, dcg@K, err@K, map, mrr, p@K, pairs, avendcg. "
+        "mart only watches it.",
+    ),
+    "loss": RankerOption(
+        str,
+        "least_squares",
+        _LEARN,
+        "Loss of mart: least_squares, logistic, balanced or graded.",
+    ),
+    "base_model": RankerOption(
+        Path, "none", _LEARN, "A model to correct: trees are added to its scores."
+    ),
+    "sigma": RankerOption(float, "1.0", _LEARN, "Slope of the pair probability."),
+    "truncation": RankerOption(
+        int, "none", _LEARN, "Only pairs whose upper document is among the first ranks count."
+    ),
+    "normalize": RankerOption(
+        bool, "normalize", _LEARN, "Weigh pairs by their gap and queries by what is still open."
+    ),
+    "n_estimators": RankerOption(int, "500", _TREES, "Number of trees."),
+    "max_leaf_nodes": RankerOption(int, "31", _TREES, "Leaves of a tree."),
+    "learning_rate": RankerOption(float, "0.1", _TREES, "Factor of every step."),
+    "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
+    "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
+    "split": RankerOption(
+        str, "least_squares", _TREES, "Gain of a split: least_squares or newton."
+    ),
+    "row_fraction": RankerOption(
+        float, "1.0", _TREES, "Share of the documents drawn at every node."
+    ),
+    "feature_fraction": RankerOption(
+        float, "1.0", _TREES, "Share of the features drawn at every node."
+    ),
+    "early_stopping": RankerOption(
+        int,
+        "none",
+        _STOP,
+        "Stop when the measure on the validation data has not risen for so many trees, and keep "
+        "the best ones.",
+    ),
+    "valid_measure": RankerOption(
+        str, "that of --measure", _STOP, "The measure to watch on the validation data."
+    ),
+    "random_state": RankerOption(int, "0", _TREES, "Seed of all that is random.", flag="--seed"),
+    "n_threads": RankerOption(
+        int, "all cores", _TREES, "The model does not depend on it.", flag="--threads"
+    ),
+}
+
+
+def flag_of(name: str) -> str:
+    """The option that stands for a parameter: ``max_leaf_nodes`` is ``--max-leaf-nodes``."""
+    return RANKER_OPTIONS[name].flag or f"--{name.replace('_', '-')}"
+
+
+def takes_ranker_parameters(verb: Callable[..., None]) -> Callable[..., None]:
+    """Give a verb all of `RANKER_OPTIONS`; those in use reach it as the dict `parameters`."""
+
+    def with_parameters(**arguments: Any) -> None:
+        values = {name: arguments.pop(name) for name in RANKER_OPTIONS}
+        verb(**arguments, parameters={k: v for k, v in values.items() if v is not None})
+
+    own = inspect.signature(verb, eval_str=True).parameters
+    kept = [parameter for name, parameter in own.items() if name != "parameters"]
+    added = [_as_parameter(name, option) for name, option in RANKER_OPTIONS.items()]
+    # typer reads the options from here.
+    with_parameters.__signature__ = inspect.Signature([*kept, *added])  # type: ignore[attr-defined]
+    with_parameters.__annotations__ = {p.name: p.annotation for p in [*kept, *added]}
+    with_parameters.__name__, with_parameters.__doc__ = verb.__name__, verb.__doc__
+    return with_parameters
+
+
+def _as_parameter(name: str, option: RankerOption) -> inspect.Parameter:
+    flags = [flag_of(name)]
+    if option.kind is bool:
+        flags = [f"{flags[0]}/--no-{name.replace('_', '-')}"]
+    info = typer.Option(
+        *flags,
+        show_default=False,
+        rich_help_panel=option.panel,
+        help=f"{option.help} Default: {option.default}.",
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=None,
+        annotation=Annotated[option.kind | None, info],
+    )
+
+
+def make_ranker(kind: str, parameters: dict[str, Any]) -> BoostedTrees:
+    """A ranker with these parameters, all of them checked, so that no data is read in vain.
+
+    Parameters
+    ----------
+    kind : {"lambdamart", "mart"}
+    parameters : dict
+        By the name of the parameter; `base_model` is a path.
+    """
+    from rankinite.boosting import MART, LambdaMART
+    from rankinite.models import load
+
+    kinds: dict[str, type[BoostedTrees]] = {"lambdamart": LambdaMART, "mart": MART}
+    if kind not in kinds:
+        raise ParameterError(f"ranker must be one of {', '.join(kinds)}, got {kind!r}")
+    known = kinds[kind]._parameter_names()
+    for name in parameters:
+        if name not in known:
+            raise ParameterError(
+                f"{flag_of(name)} is not an option of --ranker {kind}: leave it out"
+            )
+    given = dict(parameters)
+    if "base_model" in given:
+        given["base_model"] = load(given["base_model"])
+    ranker = kinds[kind](**given)
+    ranker._check_params()
+    return ranker

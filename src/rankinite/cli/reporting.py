@@ -1,0 +1,57 @@
+"""How the command line speaks of what went wrong: one line on standard error."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+from rankinite.errors import RankiniteError, RankiniteWarning
+
+USER_ERROR = 2
+INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a user's mistake into ``error: ...`` and exit code 2; a bug keeps its traceback."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RankiniteWarning)
+        warnings.showwarning = _show_warning
+        try:
+            yield
+        except RankiniteError as error:
+            _fail(str(error))
+        except OSError as error:
+            _fail(_in_words(error))
+
+
+def _fail(message: str) -> None:
+    print(f"error: {_one_line(message)}", file=sys.stderr)
+    raise SystemExit(USER_ERROR)
+
+
+def _in_words(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return reason if error.filename is None else f"{error.filename}: {reason}"
+
+
+def _one_line(message: str) -> str:
+    return " ".join(line.strip() for line in message.splitlines())
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    if issubclass(category, RankiniteWarning):
+        text = f"warning: {_one_line(str(message))}\n"
+    else:
+        text = warnings.formatwarning(message, category, filename, lineno, line)
+    (sys.stderr if file is None else file).write(text)

@@ -1,0 +1,259 @@
+"""``rankinite train``: learn a ranker and save it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankinite.cli.inputs import Expected, read_like, split_measures
+from rankinite.cli.options import DATA_PANEL, Label, Qid
+from rankinite.cli.outputs import check_writable
+from rankinite.cli.parameters import make_ranker, takes_ranker_parameters
+from rankinite.cli.reporting import INTERRUPTED
+from rankinite.errors import ParameterError
+
+if TYPE_CHECKING:
+    from rankinite.boosting.boosted_trees import BoostedTrees
+    from rankinite.boosting.loop import Callback
+    from rankinite.cli.training_log import TrainingLog
+    from rankinite.data import Dataset
+    from rankinite.measures import Evaluation
+
+_RUN_PANEL = "The run"
+
+
+@takes_ranker_parameters
+def train(
+    train_data: Annotated[
+        Path, typer.Argument(metavar="TRAIN", show_default=False, help="Labelled queries.")
+    ],
+    *,
+    parameters: dict[str, Any],
+    valid: Annotated[
+        Path | None, typer.Option(help="Data to measure after every tree.", show_default=False)
+    ] = None,
+    model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("ranker.rk"),
+    ranker: Annotated[
+        str, typer.Option(metavar="lambdamart|mart", help="The kind of ranker.")
+    ] = "lambdamart",
+    measures: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            show_default="the one that was watched",
+            help="What to evaluate on the validation data at the end.",
+        ),
+    ] = None,
+    label: Label = "label",
+    qid: Qid = "qid",
+    weight: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of the documents' weights in CSV or Parquet.",
+            show_default=False,
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="A,B,...",
+            help="Columns of the features in CSV or Parquet.",
+            show_default="all others",
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of features of SVMlight text.",
+            show_default="largest index in TRAIN",
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
+    train_measure: Annotated[
+        bool, typer.Option("--train-measure", help="Also watch TRAIN.", rich_help_panel=_RUN_PANEL)
+    ] = False,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Save the run here as it goes.", show_default=False, rich_help_panel=_RUN_PANEL
+        ),
+    ] = None,
+    checkpoint_every: Annotated[
+        int, typer.Option(help="Trees between two checkpoints.", rich_help_panel=_RUN_PANEL)
+    ] = 50,
+    resume: Annotated[
+        Path | None,
+        typer.Option(
+            help="Go on from a checkpoint of the same data and parameters.",
+            show_default=False,
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="Append one JSON object a tree to this file.",
+            show_default=False,
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = None,
+    quiet: Annotated[
+        bool,
+        typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_RUN_PANEL),
+    ] = False,
+) -> None:
+    """Learn a ranker from labelled queries, and save it to one file.
+
+    Ctrl-C ends the training and keeps what was learned.
+
+    Example: rankinite train train.txt --valid valid.txt --early-stopping 50
+    """
+    for path, what in ((model, "the model"), (checkpoint, "checkpoints"), (log, "the log")):
+        check_writable(path, what)
+    learner = make_ranker(ranker, parameters)
+    names = _measures_at_the_end(measures, learner, valid)
+    data = _read(train_data, valid, label, qid, weight, features, n_features)
+    for path, rows in data.items():
+        if not quiet:
+            shape = (
+                f"{rows.n_rows:,} rows, {rows.n_queries:,} queries, {rows.n_features:,} features"
+            )
+            typer.echo(f"{path}: {shape}", err=True)
+    run = TrainingRun(learner, data[train_data], None if valid is None else data[valid])
+    run.judge(names)
+    if log is not None:
+        from rankinite.cli.training_log import TrainingLog
+
+        run.log = TrainingLog(log)
+        run.log.start(learner, parameters.get("base_model"), data)
+    run.fit(train_measure, resume, _callbacks(checkpoint, checkpoint_every, quiet))
+    run.conclude(names, model, valid)
+
+
+@dataclass
+class TrainingRun:
+    """A ranker with its data, from the start to the saved model."""
+
+    ranker: BoostedTrees
+    data: Dataset
+    valid: Dataset | None
+    log: TrainingLog | None = None
+    seconds: float = 0.0
+    interrupted: bool = False
+
+    def judge(self, measures: list[str]) -> None:
+        """Let the measures look at the labels, so that a misfit shows before hours of training."""
+        from rankinite.measures import Evaluator
+
+        if self.valid is not None:
+            for each in measures:
+                Evaluator(each, self.valid)
+
+    def fit(self, train_measure: bool, resume: Path | None, callbacks: list[Callback]) -> None:
+        """Train until the end, or until Ctrl-C."""
+        sets = {"train": self.data} if train_measure else {}
+        if self.valid is not None:
+            sets["valid"] = self.valid
+        if self.log is not None:
+            callbacks = [*callbacks, self.log]
+        started = time.perf_counter()
+        try:
+            self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
+        except KeyboardInterrupt:
+            self.interrupted = True
+        self.seconds = time.perf_counter() - started
+
+    def conclude(self, measures: list[str], model: Path, valid_path: Path | None) -> None:
+        """Save the model, evaluate it, and tell."""
+        learned = hasattr(self.ranker, "forest_") and self.ranker.forest_.n_trees > 0
+        if not learned:
+            typer.echo("interrupted before the first tree: there is nothing to save", err=True)
+            raise typer.Exit(INTERRUPTED)
+        self.ranker.save(model)
+        evaluation = self._evaluation(measures)
+        if self.log is not None:
+            means = {} if evaluation is None else evaluation.means
+            self.log.end(self.ranker, means, self.seconds, self.interrupted)
+        typer.echo(_trees_in_words(self.ranker, self.valid is not None))
+        if evaluation is not None:
+            typer.echo(f"on {valid_path}:\n{evaluation}")
+        typer.echo(f"model: {model}")
+        if self.interrupted:
+            typer.echo(
+                f"interrupted: {model} holds what was learned; add --resume {model} to go on",
+                err=True,
+            )
+            raise typer.Exit(INTERRUPTED)
+
+    def _evaluation(self, measures: list[str]) -> Evaluation | None:
+        from rankinite.measures import evaluate
+
+        return None if self.valid is None else evaluate(self.ranker, self.valid, measures)
+
+
+def _measures_at_the_end(
+    measures: str | None, ranker: BoostedTrees, valid: Path | None
+) -> list[str]:
+    from rankinite.measures.evaluation import measure_list
+
+    if valid is None:
+        needing = {"--measures": measures, "--early-stopping": ranker.early_stopping}
+        for flag, value in needing.items():
+            if value is not None:
+                raise ParameterError(f"{flag} needs data to look at: add --valid, or leave it out")
+    watched = ranker.measure if ranker.valid_measure is None else ranker.valid_measure
+    chosen = [str(watched)] if measures is None else split_measures(measures)
+    return [str(each) for each in measure_list(chosen)]
+
+
+def _read(
+    train_data: Path,
+    valid: Path | None,
+    label: str,
+    qid: str,
+    weight: str | None,
+    features: str | None,
+    n_features: int | None,
+) -> dict[Path, Dataset]:
+    from rankinite.data import read
+
+    names = None if features is None else features.split(",")
+    data = {
+        train_data: read(
+            train_data, label=label, qid=qid, weight=weight, features=names, n_features=n_features
+        )
+    }
+    if valid is not None and valid != train_data:
+        rows = data[train_data]
+        expected = Expected(rows.n_features, rows.feature_names, f"the training data {train_data}")
+        data[valid] = read_like(valid, expected, label=label, qid=qid)
+    return data
+
+
+def _callbacks(checkpoint: Path | None, every: int, quiet: bool) -> list[Callback]:
+    from rankinite.boosting import Checkpoint, Progress
+
+    callbacks: list[Callback] = [] if quiet else [Progress()]
+    if checkpoint is not None:
+        callbacks.append(Checkpoint(checkpoint, every))
+    return callbacks
+
+
+def _trees_in_words(ranker: BoostedTrees, has_valid: bool) -> str:
+    kept, best = ranker.forest_.n_trees, ranker.best_iteration_
+    words = f"{type(ranker).__name__} with {kept} trees"
+    if not has_valid:
+        return words
+    watched = str(ranker._watched_measure())
+    grown = len(ranker.history_["valid"][watched])
+    if kept < grown:
+        return f"{words}, the best by {watched} of {grown} that were grown"
+    if best < kept:
+        return f"{words} ({watched} was highest after {best} of them)"
+    return words

@@ -1,0 +1,47 @@
+import pytest
+
+import rankinite as rk
+from common_checks import CHECKS
+from subjects import Subject
+
+QUICK = {"n_estimators": 4, "max_leaf_nodes": 6, "min_samples_leaf": 5}
+# With Newton's gain a row without weight has neither a force nor a mass; the fewest rows of a
+# leaf count all rows alike, so they must not bind.
+WEIGHED = {"split": "newton", "min_samples_leaf": 1}
+
+
+def lambdamart(name, random=True, **params):
+    return Subject(
+        f"LambdaMART {name}", rk.LambdaMART, {**QUICK, **params}, random=random, weighed=WEIGHED
+    )
+
+
+def mart(loss, **params):
+    return Subject(
+        f"MART {loss}",
+        rk.MART,
+        {**QUICK, "loss": loss, **params},
+        binary=loss in ("logistic", "balanced"),
+        random=False,
+        weighed=WEIGHED,
+    )
+
+
+SUBJECTS = [
+    lambdamart("ndcg@10"),
+    lambdamart("err, newton", measure="err@5", split="newton"),
+    lambdamart("map, papers' λ", measure="map", normalize=False, sigma=0.5),
+    lambdamart("mrr, truncated", measure="mrr", truncation=4, min_samples_leaf=2),
+    lambdamart("p@5, fractions", measure="p@5", row_fraction=0.7, feature_fraction=0.6),
+    lambdamart("pairs", random=False, measure="pairs"),
+    mart("least_squares"),
+    mart("logistic", sigma=2.0),
+    mart("balanced", split="newton"),
+    mart("graded"),
+]
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+def test_common(subject, check, tmp_path):
+    check(subject, tmp_path)

@@ -1,0 +1,98 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+
+import pytest
+import typer
+
+import rankinite
+from rankinite.cli.app import app
+from rankinite.cli.reporting import one_line_errors
+from rankinite.errors import DataError, RankiniteWarning
+
+VERBS = ("demo", "train", "score", "evaluate", "compare")
+
+
+def test_version(run):
+    result = run("--version")
+    assert (result.code, result.out) == (0, f"rankinite {rankinite.__version__}\n")
+
+
+def test_help_names_every_verb(run):
+    text = run("--help").out
+    assert all(verb in text for verb in VERBS)
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_of_at_most_80_columns(run, verb, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    result = run(verb, "--help")
+    assert result.code == 0
+    assert "Usage: rankinite" in result.out
+    assert max(map(len, result.out.splitlines())) <= 80
+
+
+def test_help_and_version_do_not_load_the_library():
+    program = (
+        "import sys\n"
+        "from rankinite.cli import main\n"
+        "for option in ('--help', '--version'):\n"
+        "    try:\n"
+        "        main([option])\n"
+        "    except SystemExit:\n"
+        "        pass\n"
+        "heavy = {'numpy', 'numba', 'pyarrow', 'scipy'} & set(sys.modules)\n"
+        "sys.exit(f'loaded {heavy}' if heavy else 0)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_wrong_option_is_a_usage_error(run):
+    result = run("train", "x.txt", "--max-leaves", 3)
+    assert result.code == 2
+    assert "No such option" in result.err
+
+
+def test_an_error_of_the_library_is_one_line(capsys):
+    with pytest.raises(SystemExit) as exited, one_line_errors():
+        raise DataError("the label is wrong:\n  mend it")
+    assert exited.value.code == 2
+    assert capsys.readouterr().err == "error: the label is wrong: mend it\n"
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FileNotFoundError(2, "No such file", "a.txt"), "a.txt: No such file"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("odd"), "odd"),
+    ],
+)
+def test_an_error_of_the_system_is_one_line(capsys, error, message):
+    with pytest.raises(SystemExit) as exited, one_line_errors():
+        raise error
+    assert exited.value.code == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+
+
+def test_a_bug_keeps_its_traceback():
+    with pytest.raises(ZeroDivisionError), one_line_errors():
+        _ = 1 / 0
+
+
+def test_warnings_are_one_line_and_those_of_others_are_left_alone(capsys):
+    shown = warnings.showwarning
+    with one_line_errors():
+        warnings.warn("mended\nfor you", RankiniteWarning, stacklevel=1)
+        warnings.showwarning("other", UserWarning, "file.py", 7)
+    assert warnings.showwarning is shown
+    first, second = capsys.readouterr().err.splitlines()[:2]
+    assert first == "warning: mended for you"
+    assert second == "file.py:7: UserWarning: other"
+
+
+def test_verbs_are_commands_of_the_app():
+    assert tuple(typer.main.get_command(app).commands) == VERBS

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import rankinite as rk
+
+
+@pytest.fixture
+def expected(files) -> np.ndarray:
+    return rk.load(files / "ranker.rk").predict(rk.read(files / "test.txt"))
+
+
+def numbers(text: str) -> np.ndarray:
+    return np.array([float(line) for line in text.splitlines()])
+
+
+def test_scores_to_standard_output_are_exact(run, files, expected):
+    result = run("score", files / "test.txt", "--model", files / "ranker.rk")
+    assert result.code == 0
+    assert np.array_equal(numbers(result.out), expected)
+
+
+def test_scores_to_a_file(run, files, expected, tmp_path):
+    words = ("--model", files / "ranker.rk", "--output", tmp_path / "scores.txt", "--threads", 1)
+    result = run("score", files / "test.txt", *words)
+    assert (result.out, result.err) == ("", "")
+    assert np.array_equal(numbers((tmp_path / "scores.txt").read_text()), expected)
+
+
+def test_rows_keep_the_order_of_the_file(run, files, expected, tmp_path):
+    lines = (files / "test.txt").read_text().splitlines()
+    order = np.random.default_rng(0).permutation(len(lines))
+    path = tmp_path / "shuffled.txt"
+    path.write_text("\n".join(lines[i] for i in order))
+    result = run("score", path, "--model", files / "ranker.rk")
+    assert np.array_equal(numbers(result.out), expected[order])
+
+
+def test_the_first_trees(run, files):
+    result = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-trees", 2)
+    model = rk.load(files / "ranker.rk")
+    first = model.predict(rk.read(files / "test.txt"), n_trees=2)
+    assert np.array_equal(numbers(result.out), first)
+    wrong = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-trees", 7)
+    assert "n_trees must be a whole number from 0 to 6, got 7" in wrong.err
+
+
+def without_column(text: str, column: int) -> str:
+    rows = (line.split(",") for line in text.splitlines())
+    return "\n".join(",".join(row[:column] + row[column + 1 :]) for row in rows)
+
+
+def test_tables_with_and_without_labels(run, files, expected, tmp_path):
+    unlabelled = tmp_path / "unlabelled.csv"
+    unlabelled.write_text(without_column((files / "test.csv").read_text(), 0))
+    # This model comes from SVMlight text and knows no names: the columns count.
+    for path in (files / "test.csv", unlabelled):
+        result = run("score", path, "--model", files / "ranker.rk")
+        assert np.array_equal(numbers(result.out), expected), result.err
+
+
+def test_columns_are_found_by_name(run, files, tmp_path):
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    model = tmp_path / "named.rk"
+    run("train", files / "train.csv", "--model", model, "--n-estimators", 3)
+    in_order = run("score", files / "test.csv", "--model", model).out
+    table = pa.csv.read_csv(files / "test.csv")
+    turned = table.select(table.column_names[:0:-1]).append_column("id", [["x"] * len(table)])
+    pa.parquet.write_table(turned, tmp_path / "turned.parquet")
+    assert run("score", tmp_path / "turned.parquet", "--model", model).out == in_order
+
+    pa.parquet.write_table(table.drop_columns(["f3"]), tmp_path / "short.parquet")
+    result = run("score", tmp_path / "short.parquet", "--model", model)
+    assert result.code == 2
+    assert re.search(
+        r"short.parquet has no column 'f3', which is a feature of the model .*named.rk: "
+        r"its columns are label, qid, f0, f1, f2, f4",
+        result.err,
+    )
+
+
+def test_more_features_than_the_model_has(run, files, tmp_path):
+    path = tmp_path / "wide.txt"
+    path.write_text("0 qid:1 1:1 5:1\n0 qid:1 6:1\n")
+    result = run("score", path, "--model", files / "ranker.rk")
+    assert result.code == 2
+    assert result.err == (
+        f"error: {path}, line 2: the feature index of '6:1' is above n_features=5, "
+        f"the number of features of the model {files / 'ranker.rk'}\n"
+    )
+    table = tmp_path / "wide.csv"
+    table.write_text("qid,a,b,c,d,e,f\n1,1,1,1,1,1,1\n")
+    result = run("score", table, "--model", files / "ranker.rk")
+    assert result.code == 2
+    assert "has 6 features, but the model was trained on 5" in result.err
+
+
+def test_text_may_leave_out_the_last_features(run, files, tmp_path):
+    path = tmp_path / "narrow.txt"
+    path.write_text("0 qid:1 1:0.5 3:-0.25\n")
+    result = run("score", path, "--model", files / "ranker.rk")
+    model = rk.load(files / "ranker.rk")
+    assert numbers(result.out) == model.predict(np.array([[0.5, 0, -0.25, 0, 0]], np.float32))
+    assert result.err == (
+        f"warning: {path} has values for the features 1 to 3 only, and the model "
+        f"{files / 'ranker.rk'} has 5: the others count as 0\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        ("none.rk", "cannot read the model file"),
+        ("test.txt", "is not a whole model file of rankinite"),
+    ],
+)
+def test_a_wrong_model_file(run, files, model, message):
+    result = run("score", files / "test.txt", "--model", files / model)
+    assert result.code == 2
+    assert message in result.err
+
+
+def test_the_output_is_checked_first(run, tmp_path):
+    result = run("score", "none.txt", "--model", "none.rk", "--output", tmp_path / "no" / "s.txt")
+    assert (
+        f"cannot write the scores to {tmp_path / 'no' / 's.txt'}: there is no folder" in result.err
+    )
+
+
+def test_wrong_number_of_threads(run, files):
+    words = ("--model", files / "ranker.rk", "--threads", 0)
+    assert (
+        "threads must be a whole number at least 1" in run("score", files / "test.txt", *words).err
+    )
+
+
+def test_a_reader_that_goes_away_is_no_error(files, tmp_path):
+    many = tmp_path / "many.txt"
+    rk.write_svmlight(rk.artificial(n_queries=400, n_docs=25, n_features=5), many)
+    words = [sys.executable, "-c", "from rankinite.cli import main; main()"]
+    words += ["score", str(many), "--model", str(files / "ranker.rk")]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 1

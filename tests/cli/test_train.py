@@ -1,0 +1,245 @@
+from __future__ import annotations
+
+import json
+import shlex
+
+import numpy as np
+import pytest
+
+import rankinite as rk
+from rankinite.boosting import Progress
+
+SMALL = ("--n-estimators", 6, "--max-leaf-nodes", 5)
+
+
+def test_the_model_is_that_of_the_library(run, files, tmp_path):
+    path = tmp_path / "model.rk"
+    result = run(
+        "train", files / "train.txt", "--valid", files / "valid.txt", "--model", path, *SMALL
+    )
+    assert result.code == 0
+    assert f"model: {path}" in result.out
+    assert "LambdaMART with 6 trees" in result.out
+    assert f"{files / 'train.txt'}: 480 rows, 40 queries, 5 features" in result.err
+    assert "tree 6/6  valid ndcg@10" in result.err
+    test = rk.read(files / "test.txt")
+    expected = rk.load(files / "ranker.rk")
+    assert np.array_equal(rk.load(path).predict(test), expected.predict(test))
+
+
+def test_all_options_reach_the_ranker(run, files, tmp_path):
+    path = tmp_path / "model.rk"
+    words = shlex.split(
+        "--measure err@5 --learning-rate 0.3 --min-samples-leaf 7 --max-bins 31 --split newton "
+        "--row-fraction 0.9 --feature-fraction 0.8 --early-stopping 4 --valid-measure map "
+        "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet"
+    )
+    valid = ("--valid", files / "valid.txt")
+    assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
+    assert rk.load(path).get_params() == {
+        **{"measure": "err@5", "n_estimators": 6, "max_leaf_nodes": 5, "learning_rate": 0.3},
+        **{"min_samples_leaf": 7, "max_bins": 31, "split": "newton", "row_fraction": 0.9},
+        **{"feature_fraction": 0.8, "base_model": None, "early_stopping": 4},
+        **{"valid_measure": "map", "sigma": 2.0, "truncation": 5, "normalize": False},
+        # The file is the same whatever the number of threads.
+        **{"random_state": 11, "n_threads": None, "verbose": 0},
+    }
+
+
+def test_mart(run, files, tmp_path):
+    words = ("--ranker", "mart", "--loss", "graded", "--model", tmp_path / "m.rk", "--quiet")
+    result = run("train", files / "train.txt", *words, *SMALL)
+    assert result.out.startswith("MART with 6 trees\n")
+    assert rk.load(tmp_path / "m.rk").loss == "graded"
+
+
+def test_quiet_prints_the_result_only(run, files, tmp_path):
+    result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
+    assert result.err == ""
+    assert result.out == f"LambdaMART with 6 trees\nmodel: {tmp_path / 'm.rk'}\n"
+
+
+def test_measures_at_the_end_and_early_stopping(run, files, tmp_path):
+    words = ("--valid", files / "valid.txt", "--model", tmp_path / "m.rk", "--quiet")
+    many = ("--n-estimators", 60, "--max-leaf-nodes", 5, "--early-stopping", 3)
+    measures = ("--measures", "ndcg@3,avendcg:depth=5,gain=label,map")
+    result = run("train", files / "train.txt", *words, *many, *measures)
+    model = rk.load(tmp_path / "m.rk")
+    kept = model.forest_.n_trees
+    assert kept == model.best_iteration_
+    assert f"LambdaMART with {kept} trees, the best by ndcg@10 of {kept + 3}" in result.out
+    valid = rk.read(files / "valid.txt")
+    expected = rk.evaluate(model, valid, ["ndcg@3", "avendcg:depth=5,gain=label", "map"])
+    assert str(expected) in result.out
+
+
+def test_without_early_stopping_the_best_number_of_trees_is_told(run, files, tmp_path):
+    words = ("--valid", files / "valid.txt", "--model", tmp_path / "m.rk", "--quiet")
+    result = run("train", files / "train.txt", *words, "--n-estimators", 60, "--learning-rate", 1)
+    best = rk.load(tmp_path / "m.rk").best_iteration_
+    assert best < 60
+    assert f"60 trees (ndcg@10 was highest after {best} of them)" in result.out
+
+
+def test_log(run, files, tmp_path):
+    log = tmp_path / "log.jsonl"
+    words = ("--valid", files / "valid.txt", "--train-measure", "--log", log, "--quiet")
+    run("train", files / "train.txt", *words, "--model", tmp_path / "m.rk", *SMALL)
+    start, *rounds, end = [json.loads(line) for line in log.read_text().splitlines()]
+    assert start["event"] == "start"
+    assert start["version"] == rk.__version__
+    assert start["parameters"]["max_leaf_nodes"] == 5
+    shape = {"rows": 480, "queries": 40, "features": 5}
+    assert start["data"][0] == {"file": str(files / "train.txt"), **shape}
+    assert [r["trees"] for r in rounds] == [1, 2, 3, 4, 5, 6]
+    assert all(0 < r["train ndcg@10"] <= 1 and 0 < r["valid ndcg@10"] <= 1 for r in rounds)
+    model = rk.load(tmp_path / "m.rk")
+    assert end["event"] == "end"
+    assert end["best_iteration"] == model.best_iteration_
+    assert end["measures"] == {"ndcg@10": rounds[-1]["valid ndcg@10"]}
+    assert end["seconds"] > 0
+    assert not end["interrupted"]
+
+
+def test_checkpoint_and_resume(run, files, tmp_path):
+    whole, part, resumed = (tmp_path / f"{name}.rk" for name in ("whole", "part", "resumed"))
+    train = ("train", files / "train.txt", "--quiet", "--max-leaf-nodes", 5)
+    run(*train, "--n-estimators", 9, "--model", whole)
+    checkpoint = ("--checkpoint", part, "--checkpoint-every", 2)
+    run(*train, "--n-estimators", 4, "--model", tmp_path / "other.rk", *checkpoint)
+    assert rk.load(part).forest_.n_trees == 4
+    assert run(*train, "--n-estimators", 9, "--resume", part, "--model", resumed).code == 0
+    assert resumed.read_bytes() == whole.read_bytes()
+    other = run(*train, "--n-estimators", 9, "--resume", part, "--max-bins", 9)
+    assert other.code == 2
+    assert "the checkpoint was trained with max_bins=255, not 9" in other.err
+
+
+def test_the_model_file_does_not_depend_on_the_threads(run, files, tmp_path):
+    for n in (1, 2):
+        run("train", files / "train.txt", "--model", tmp_path / f"{n}.rk", "--threads", n, *SMALL)
+    assert (tmp_path / "1.rk").read_bytes() == (tmp_path / "2.rk").read_bytes()
+
+
+def test_base_model(run, files, tmp_path):
+    words = ("--base-model", files / "ranker.rk", "--model", tmp_path / "m.rk", "--quiet")
+    assert run("train", files / "train.txt", *words, *SMALL).code == 0
+    test = rk.read(files / "test.txt")
+    model = rk.load(tmp_path / "m.rk")
+    base = rk.load(files / "ranker.rk").predict(test)
+    assert np.array_equal(model.predict(test, n_trees=0), base)
+    assert not np.array_equal(model.predict(test), base)
+
+
+def test_columns_of_a_table(run, files, tmp_path):
+    text = (files / "train.csv").read_text().splitlines()
+    head, *rows = (line.split(",") for line in text)
+    renamed = ["rel", "query", *head[2:], "w", "note"]
+    table = [renamed, *([*row, str(1 + i % 3), "x"] for i, row in enumerate(rows))]
+    path = tmp_path / "train.csv"
+    path.write_text("\n".join(",".join(row) for row in table))
+    words = shlex.split("--label rel --qid query --weight w --features f4,f0,f2 --quiet")
+    result = run("train", path, *words, "--model", tmp_path / "m.rk", *SMALL)
+    assert result.code == 0, result.err
+    assert rk.load(tmp_path / "m.rk").feature_names_in_ == ["f4", "f0", "f2"]
+
+
+def test_ctrl_c_keeps_what_was_learned(run, files, tmp_path, monkeypatch):
+    def interrupt_the_fourth(self, training):
+        if len(training.trees) == 4:
+            raise KeyboardInterrupt
+        return False
+
+    monkeypatch.setattr(Progress, "after_round", interrupt_the_fourth)
+    path, log = tmp_path / "m.rk", tmp_path / "log.jsonl"
+    words = ("--model", path, "--log", log)
+    result = run("train", files / "train.txt", *words, *SMALL)
+    assert result.code == 130
+    assert f"interrupted: {path} holds what was learned; add --resume {path} to go on" in result.err
+    assert rk.load(path).forest_.n_trees == 4
+    assert json.loads(log.read_text().splitlines()[-1])["interrupted"]
+
+    monkeypatch.undo()
+    resumed, whole = tmp_path / "resumed.rk", tmp_path / "whole.rk"
+    run("train", files / "train.txt", "--model", resumed, "--resume", path, *SMALL)
+    run("train", files / "train.txt", "--model", whole, *SMALL)
+    assert resumed.read_bytes() == whole.read_bytes()
+
+
+def test_ctrl_c_before_the_first_tree(run, files, tmp_path, monkeypatch):
+    def interrupt(self, *args, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rk.LambdaMART, "fit", interrupt)
+    result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL)
+    assert result.code == 130
+    assert "interrupted before the first tree" in result.err
+    assert not (tmp_path / "m.rk").exists()
+
+
+@pytest.fixture
+def no_training(monkeypatch):
+    """A run that reaches the training has noticed a mistake too late."""
+
+    def fail(self, *args, **kwargs):
+        raise AssertionError("trained")
+
+    monkeypatch.setattr(rk.LambdaMART, "fit", fail)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("--max-leaf-nodes 1", "max_leaf_nodes must be a whole number at least 2, got 1"),
+        ("--learning-rate 0", "learning_rate must be a number above 0, got 0.0"),
+        ("--measure ndgc@10", "unknown measure 'ndgc@10'"),
+        ("--valid {files}/valid.txt --measures ndcg@0", "measure 'ndcg@0'"),
+        ("--measures map", "--measures needs data to look at: add --valid, or leave it out"),
+        ("--early-stopping 5", "--early-stopping needs data to look at: add --valid"),
+        ("--model {tmp}/no/m.rk", "cannot write the model to {tmp}/no/m.rk: there is no folder"),
+        ("--model {tmp}", "cannot write the model to {tmp}: it is a folder"),
+        ("--model /proc/m.rk", "cannot write the model to /proc/m.rk: "),
+        ("--log {tmp}/no/log", "cannot write the log to {tmp}/no/log"),
+        ("--checkpoint {tmp}/no/c", "cannot write checkpoints to {tmp}/no/c"),
+        ("--valid {tmp}/none.txt", "{tmp}/none.txt does not exist"),
+        ("--valid {tmp}/wide.txt", "wide.txt, line 1: the feature index of '9:1' is above"),
+    ],
+)
+def test_mistakes_are_told_before_training(run, files, tmp_path, no_training, words, message):
+    (tmp_path / "wide.txt").write_text("1 qid:1 9:1\n")
+    places = {"files": files, "tmp": tmp_path}
+    given = words.format(**places).split()
+    model = () if "--model" in given else ("--model", tmp_path / "m.rk")
+    result = run("train", files / "train.txt", *model, *given)
+    assert result.code == 2
+    assert result.err.splitlines()[-1].startswith("error: ")
+    assert message.format(**places) in result.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "data.txt does not exist"),
+        ("", "data.txt has no data rows"),
+        ("1 qid:1 1:0.5\n0 qid:1 1:x\n", "data.txt, line 2: the value of '1:x' is not a number"),
+        ("1 qid:1 1:0.5\n0 1:0.5\n", "data.txt, line 2: expected qid:ID after the label"),
+        ("a qid:1 1:0.5\n", "data.txt, line 1: the label 'a' is not a number"),
+    ],
+)
+def test_mistakes_in_the_data(run, tmp_path, content, message):
+    path = tmp_path / "data.txt"
+    if content is not None:
+        path.write_text(content)
+    result = run("train", path, "--model", tmp_path / "m.rk")
+    assert result.code == 2
+    assert result.err.startswith("error: ")
+    assert result.err.count("\n") == 1
+    assert message in result.err
+
+
+def test_a_table_without_query_ids(run, tmp_path):
+    path = tmp_path / "data.csv"
+    path.write_text("label,a\n1,2\n")
+    result = run("train", path, "--model", tmp_path / "m.rk")
+    assert result.code == 2
+    assert "has no column 'qid': its columns are" in result.err

@@ -1,0 +1,502 @@
+"""One list of checks that every estimator passes.
+
+A subject is an estimator with settings that make it quick. ``CHECKS`` holds functions of a subject
+and a folder; a test file runs all of them over its subjects::
+
+    @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+    @pytest.mark.parametrize("subject", SUBJECTS, ids=str)
+    def test_common(subject, check, tmp_path):
+        check(subject, tmp_path)
+"""
+
+import os
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
+import numpy as np
+import pytest
+
+import rankinite as rk
+from rankinite.models import NotFittedError
+from subjects import N_DOCS, N_FEATURES, N_QUERIES, quiet, same, saved
+
+NAMES = list("abcdefgh")
+CHECKS: list[Callable] = []
+
+
+def check(function):
+    CHECKS.append(function)
+    return function
+
+
+@check
+def parameters_and_clone(subject, folder):
+    from sklearn.base import clone
+
+    model = subject.make()
+    params = model.get_params()
+    assert params | subject.params == params
+    twin = clone(model)
+    assert twin is not model and type(twin) is subject.kind and twin.get_params() == params
+    assert model.set_params(random_state=7) is model and model.random_state == 7
+    assert twin.random_state == params["random_state"]
+    assert repr(subject.kind()) == f"{subject.kind.__name__}()"
+    assert "random_state=7" in repr(model)
+    model.fit(subject.dataset())
+    assert not hasattr(clone(model), "n_features_in_")
+
+
+@check
+def unknown_parameter(subject, folder):
+    with pytest.raises(rk.ParameterError, match=r"has no parameter 'n_leafs'; it has .*measure"):
+        subject.make().set_params(n_leafs=3)
+    with pytest.raises(TypeError, match="n_leafs"):
+        subject.make(n_leafs=3)
+
+
+@check
+def fit_returns_self_and_keeps_its_parameters(subject, folder):
+    model = subject.make()
+    before = model.get_params()
+    assert model.fit(subject.dataset()) is model
+    assert model.get_params() == before
+    assert model.n_features_in_ == N_FEATURES
+
+
+@check
+def fit_does_not_change_its_data(subject, folder):
+    X, y, qid = (part.copy() for part in subject.rows())
+    weight = np.ones(len(y))
+    subject.make().fit(X, y, qid=qid, weight=weight).predict(X)
+    for part, before in zip((X, y, qid), subject.rows(), strict=True):
+        assert same(part, before)
+    assert (weight == 1).all()
+
+
+@check
+def not_fitted(subject, folder):
+    X, _, _ = subject.rows()
+    for ask in (
+        lambda: subject.make().predict(X),
+        lambda: subject.make().predict(subject.dataset()),
+        lambda: subject.make().save(folder / "x"),
+    ):
+        with pytest.raises(NotFittedError, match="is not trained: call fit first"):
+            ask()
+    assert not (folder / "x").exists()
+
+
+@check
+def any_container(subject, folder):
+    import pandas as pd
+    import polars as pl
+    import scipy.sparse as sp
+
+    X, y, qid = subject.rows()
+    expected = subject.make().fit(subject.dataset()).predict(X)
+    pandas = pd.DataFrame(X, columns=NAMES)
+    polars = pl.DataFrame(X, schema=NAMES)
+    for container in (X, np.asfortranarray(X), pandas, polars, polars.to_arrow(), sp.csr_array(X)):
+        model = subject.make().fit(container, y, qid=qid)
+        assert same(model.predict(container), expected)
+        assert same(model.predict(X), expected)
+    named = pandas.assign(label=y, query=qid)
+    assert same(subject.make().fit(named, "label", qid="query").predict(pandas), expected)
+    assert same(subject.make().fit(X.tolist(), y.tolist(), qid=qid.tolist()).predict(X), expected)
+
+
+@check
+def order_of_the_rows_does_not_matter(subject, folder):
+    X, y, qid = subject.rows()
+    rng = np.random.default_rng(1)
+    within = np.concatenate([q * N_DOCS + rng.permutation(N_DOCS) for q in range(N_QUERIES)])
+    anyhow = rng.permutation(len(y))
+    # Labels and weights whose sums round differently in different orders.
+    weight = rng.uniform(0.1, 3, len(y))
+    model = subject.make().fit(X, y, qid=qid, weight=weight)
+    expected, expected_file = model.predict(X), saved(model, folder)
+    for order in (within, anyhow):
+        data = quiet(X[order], y[order], qid=qid[order], weight=weight[order])
+        model = subject.make().fit(data)
+        assert same(model.predict(X), expected)
+        assert same(model.predict(X[order]), expected[order])
+        assert same(model.predict(data), expected[order])
+        assert saved(model, folder) == expected_file
+
+
+@check
+def order_of_the_validation_rows_does_not_matter(subject, folder):
+    valid, train = subject.valid(), subject.dataset()
+    order = np.random.default_rng(1).permutation(valid.n_rows)
+    qid = np.repeat(valid.qids, valid.query_sizes)
+    shuffled = quiet(valid.X[order], valid.y[order], qid=qid[order])
+    histories = [subject.make().fit(train, valid=rows).history_ for rows in (valid, shuffled)]
+    assert histories[0] == histories[1]
+
+
+@check
+def threads_do_not_matter(subject, folder):
+    files = []
+    for n_threads in (1, 2, np.int64(2), None):
+        model = subject.make(n_threads=n_threads).fit(subject.dataset(), valid=subject.valid())
+        files.append(saved(model, folder))
+    assert len(set(files)) == 1
+
+
+@check
+def batches_do_not_matter(subject, folder):
+    X, _, _ = subject.rows()
+    model = subject.make().fit(subject.dataset())
+    whole = model.predict(X)
+    assert same(np.concatenate([model.predict(X[i : i + 7]) for i in range(0, len(X), 7)]), whole)
+    assert model.predict(X[:0]).shape == (0,)
+    assert same(model.predict(X.astype(np.float32)), whole)  # quarters are exact in both
+
+
+@check
+def weights_of_one_are_no_weights(subject, folder):
+    X, y, qid = subject.rows()
+    expected = saved(subject.make().fit(X, y, qid=qid), folder)
+    ones = np.ones(len(y))
+    for weights in (
+        {"weight": ones},
+        {"query_weight": ones[:N_QUERIES]},
+        {"weight": ones, "query_weight": ones[:N_QUERIES]},
+    ):
+        assert saved(subject.make().fit(X, y, qid=qid, **weights), folder) == expected
+
+
+@check
+def weights_count_by_their_ratio(subject, folder):
+    X, y, qid = subject.rows()
+    weight = np.random.default_rng(2).integers(1, 4, N_QUERIES).astype(float)
+    one, eight = (
+        subject.make().fit(X, y, qid=qid, query_weight=factor * weight).predict(X)
+        for factor in (1, 8)
+    )
+    assert same(one, eight)
+    assert not same(one, subject.make().fit(X, y, qid=qid).predict(X))
+
+
+@check
+def queries_without_weight_are_absent(subject, folder):
+    X, y, qid = subject.rows()
+    weight = (np.arange(N_QUERIES) % 3 > 0).astype(float)
+    kept = np.repeat(weight > 0, N_DOCS)
+    assert all(len(np.unique(X[kept, j])) == len(np.unique(X[:, j])) for j in range(N_FEATURES))
+    with_zeros = subject.make(**subject.weighed).fit(X, y, qid=qid, query_weight=weight)
+    without = subject.make(**subject.weighed).fit(X[kept], y[kept], qid=qid[kept])
+    assert np.allclose(with_zeros.predict(X), without.predict(X), rtol=0, atol=1e-9)
+
+
+@check
+def nothing_but_zero_weights(subject, folder):
+    X, y, qid = subject.rows()
+    if "balanced" in subject.params.values():
+        with pytest.raises(rk.DataError, match="both classes with a weight above 0"):
+            subject.make().fit(X, y, qid=qid, weight=np.zeros(len(y)))
+        return
+    scores = subject.make().fit(X, y, qid=qid, weight=np.zeros(len(y))).predict(X)
+    assert np.isfinite(scores).all() and np.ptp(scores) == 0
+
+
+@check
+def other_features(subject, folder):
+    import pandas as pd
+
+    X, y, qid = subject.rows()
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = subject.make().fit(frame, y, qid=qid)
+    with pytest.raises(rk.DataError, match="has 7 features, but the model was trained on 8"):
+        model.predict(X[:, 1:])
+    with pytest.raises(rk.DataError, match="has 7 features, but the model was trained on 8"):
+        model.predict(rk.Dataset(X[:, 1:], qid=qid))
+    with pytest.raises(rk.DataError, match="feature 0 'h', but the model was trained with 'a'"):
+        model.predict(frame[NAMES[::-1]])
+    wrong = rk.Dataset(X, y, qid=qid, feature_names=["b", "a", *NAMES[2:]])
+    with pytest.raises(rk.DataError, match="validation set 'late' calls feature 0 'b'"):
+        subject.make().fit(frame, y, qid=qid, valid={"late": wrong})
+    with pytest.raises(rk.DataError, match="validation set 'valid' has 7 features"):
+        subject.make().fit(X, y, qid=qid, valid=rk.Dataset(X[:, 1:], y, qid=qid))
+
+
+@check
+def missing_and_infinite_features(subject, folder):
+    X, y, qid = subject.rows()
+    rng = np.random.default_rng(3)
+    X = X.copy()
+    for value, share in ((np.nan, 0.3), (np.inf, 0.05), (-np.inf, 0.05), (-0.0, 0.05)):
+        X[rng.random(X.shape) < share] = value
+    X[:, 3] = np.nan
+    data = rk.Dataset(X, y, qid=qid)
+    data.save(folder / "binned")
+    model = subject.make().fit(data)
+    scores = model.predict(X)
+    assert np.isfinite(scores).all() and np.ptp(scores) > 0
+    # Walking down by thresholds and by bins is the same.
+    assert same(model.predict(rk.read(folder / "binned")), scores)
+    assert np.isfinite(model.predict(np.full((3, N_FEATURES), np.nan))).all()
+
+
+@check
+def first_trees(subject, folder):
+    X, _, _ = subject.rows()
+    model = subject.make(n_estimators=5).fit(subject.dataset())
+    for k in (1, 3, 5):
+        shorter = subject.make(n_estimators=k).fit(subject.dataset())
+        assert same(model.predict(X, n_trees=k), shorter.predict(X))
+    assert np.ptp(model.predict(X, n_trees=0)) == 0
+    for n_trees in (-1, 6, 2.5):
+        with pytest.raises(rk.ParameterError, match="n_trees must be a whole number from 0 to 5"):
+            model.predict(X, n_trees=n_trees)
+
+
+@check
+def saving_and_loading(subject, folder):
+    X, _, _ = subject.rows()
+    names = [*NAMES[:-1], "größe\n☃"]
+    model = subject.make().fit(subject.dataset(feature_names=names), valid=subject.valid())
+    first = saved(model, folder)
+    assert saved(model, folder) == first
+    copy = rk.load(folder / "model.rk")
+    assert type(copy) is subject.kind
+    assert copy.get_params() == model.get_params()
+    assert copy.feature_names_in_ == names and copy.history_ == model.history_
+    assert copy.best_iteration_ == model.best_iteration_
+    assert same(copy.predict(X), model.predict(X))
+    assert saved(copy, folder) == first
+
+
+@check
+def early_stopping(subject, folder):
+    train, valid = subject.dataset(), subject.valid()
+    settings = {"n_estimators": 40, "learning_rate": 1.0}
+    model = subject.make(early_stopping=3, **settings).fit(train, valid=valid)
+    values = model.history_["valid"][str(rk.measure(model.measure))]
+    best = int(np.argmax(values)) + 1
+    assert len(values) == best + 3 < 40
+    assert model.best_iteration_ == best == model.forest_.n_trees
+    full = subject.make(**settings).fit(train, valid=valid)
+    assert full.forest_.n_trees == 40 and len(full.history_["valid"]) == 1
+    assert full.best_iteration_ == np.argmax(next(iter(full.history_["valid"].values()))) + 1
+    assert same(full.predict(valid, n_trees=best), model.predict(valid))
+    evaluated = rk.evaluate(model, valid, model.measure)
+    assert evaluated[model.measure] == values[best - 1]
+
+
+@check
+def early_stopping_needs_data(subject, folder):
+    train = subject.dataset()
+    for valid in (None, {}):
+        with pytest.raises(rk.ParameterError, match="early_stopping=3 needs data to watch"):
+            subject.make(early_stopping=3).fit(train, valid=valid)
+    for valid in ([train], "valid.txt", (train.X, train.y)):
+        with pytest.raises(rk.DataError, match="valid must be a Dataset or a dict of Datasets"):
+            subject.make().fit(train, valid=valid)
+    unlabelled = rk.Dataset(train.X, qid=subject.rows()[2])
+    with pytest.raises(rk.DataError, match="the validation set 'x' must be a Dataset with labels"):
+        subject.make().fit(train, valid={"x": unlabelled})
+    blank = subject.dataset(query_weight=np.zeros(N_QUERIES))
+    with pytest.raises(rk.DataError, match=r"cannot watch .* on the validation set 'valid'"):
+        subject.make(early_stopping=3).fit(train, valid=blank)
+
+
+OUT_OF_RANGE = {
+    "n_estimators": (0, 2.5, "3", None, True, np.array([1, 2])),
+    "max_leaf_nodes": (1, 7.0, None),
+    "learning_rate": (0, -1, np.nan, np.inf, "0.1", None, True, np.array([0.1, 0.2])),
+    "min_samples_leaf": (0, 0.1),
+    "max_bins": (1, 256, 10.0),
+    "split": ("gini", None, 1),
+    "row_fraction": (0, 1.01, "all"),
+    "feature_fraction": (0, 1.5, None),
+    "early_stopping": (0, 1.5),
+    "sigma": (0, -1, np.nan),
+    "random_state": (-1, None, 2**63, 0.5),
+    "n_threads": (0, -1, 1.5, "2"),
+    "verbose": (-1, None),
+    "measure": ("ndgc@10", "ndcg@0", 3, None),
+    "valid_measure": ("nonsense", 10),
+    "base_model": ("model.rk", [[1.0, 2.0]], [np.nan] * N_FEATURES, 3.0, object()),
+    "truncation": (0, 2.5),
+    "normalize": (1, "yes", None),
+    "loss": ("hinge", None, True),
+}
+
+
+@check
+def parameters_out_of_range(subject, folder):
+    train, valid = subject.dataset(), subject.valid()
+    known = subject.make().get_params(deep=False)
+    assert set(known) <= set(OUT_OF_RANGE)
+    for name in known:
+        for value in OUT_OF_RANGE[name]:
+            with pytest.raises(rk.ParameterError, match=f"^{name} "):
+                subject.make(**{name: value}).fit(train, valid=valid)
+
+
+@check
+def wrong_labels(subject, folder):
+    X, y, qid = subject.rows()
+    for value in (np.nan, np.inf):
+        wrong = y.copy()
+        wrong[33] = value
+        with pytest.raises(rk.DataError, match=f"y is {value} in row 33 .*finite label"):
+            subject.make().fit(X, wrong, qid=qid)
+    with pytest.raises(rk.DataError, match="has no labels: pass y"):
+        subject.make().fit(X, qid=qid)
+    with pytest.raises(rk.DataError, match="y has 599 values, but the data has 600 rows"):
+        subject.make().fit(X, y[1:], qid=qid)
+
+
+@check
+def missing_qid(subject, folder):
+    X, y, _ = subject.rows()
+    with pytest.raises(rk.DataError, match="qid is missing: pass qid="):
+        subject.make().fit(X, y)
+    with pytest.raises(rk.ParameterError, match="a Dataset and also y, qid or weights"):
+        subject.make().fit(subject.dataset(), y)
+
+
+@check
+def binned_files(subject, folder):
+    X, _, _ = subject.rows()
+    train, valid = subject.dataset(), subject.valid()
+    train.save(folder / "train")
+    valid.save(folder / "valid", like=train)
+    model = subject.make().fit(train, valid=valid)
+    binned = rk.read(folder / "valid")
+    again = subject.make().fit(rk.read(folder / "train"), valid=binned)
+    assert saved(again, folder) == saved(model, folder)
+    assert same(again.predict(X), model.predict(X))
+    assert same(model.predict(binned), model.predict(valid))
+    assert same(model.predict(binned, n_trees=2), model.predict(valid, n_trees=2))
+    valid.save(folder / "own")
+    with pytest.raises(rk.DataError, match="save it with like=<the training data>"):
+        model.predict(rk.read(folder / "own"))
+    with pytest.raises(rk.DataError, match="the validation set 'valid' holds only bins"):
+        subject.make().fit(train, valid=rk.read(folder / "own"))
+    with pytest.raises(rk.DataError, match="saved with max_bins=255"):
+        subject.make(max_bins=31).fit(rk.read(folder / "train"))
+
+
+@check
+def nothing_to_learn(subject, folder):
+    X, y, qid = subject.rows()
+    constant, missing = np.ones_like(X), np.full_like(X, np.nan)
+    for features in (constant, missing):
+        scores = subject.make().fit(features, y, qid=qid).predict(features)
+        assert np.isfinite(scores).all() and np.ptp(scores) == 0
+    alone = subject.make().fit(X, y, qid=np.arange(len(y))).predict(X)
+    assert np.isfinite(alone).all()
+    if "balanced" not in subject.params.values():
+        for label in (0.0, 1.0):
+            scores = subject.make().fit(X, np.full(len(y), label), qid=qid).predict(X)
+            assert np.isfinite(scores).all() and np.ptp(scores) == 0
+    one_row = subject.make().fit(X[:2], y[:2] * 0 + [0, 1], qid=[0, 0])
+    assert np.isfinite(one_row.predict(X)).all()
+    huge = subject.make(min_samples_leaf=10**6, max_leaf_nodes=10**6).fit(X, y, qid=qid)
+    assert np.ptp(huge.predict(X)) == 0
+
+
+@check
+def duplicated_rows(subject, folder):
+    X, y, qid = (np.repeat(part, 2, axis=0) for part in subject.rows())
+    model = subject.make().fit(X, y, qid=qid)
+    scores = model.predict(X)
+    assert np.isfinite(scores).all() and same(scores[::2], scores[1::2])
+    # The same queries once more are more of the same, and their order is no matter either.
+    other = np.random.default_rng(4).permutation(len(y))
+    again = subject.make().fit(quiet(X[other], y[other], qid=qid[other]))
+    assert saved(again, folder) == saved(model, folder)
+
+
+@check
+def seeds(subject, folder):
+    X, _, _ = subject.rows()
+
+    def predictions(**params):
+        return subject.make(**params).fit(subject.dataset()).predict(X)
+
+    assert same(predictions(random_state=5), predictions(random_state=5))
+    assert same(predictions(random_state=5), predictions(random_state=6)) is not subject.random
+    for fraction in ("row_fraction", "feature_fraction"):
+        drawn = predictions(random_state=5, **{fraction: 0.5})
+        assert same(drawn, predictions(random_state=5, **{fraction: 0.5}))
+        assert not same(drawn, predictions(random_state=6, **{fraction: 0.5}))
+    largest = predictions(random_state=2**63 - 1)
+    assert np.isfinite(largest).all()
+
+
+@check
+def many_python_threads(subject, folder):
+    X, _, _ = subject.rows()
+    train = subject.dataset()
+    model = subject.make().fit(train)
+    expected = model.predict(X)
+    with ThreadPoolExecutor(10) as pool:
+        fits = [pool.submit(subject.make(n_threads=n).fit, train) for n in (1, 2)]
+        jobs = [pool.submit(model.predict, X if i % 2 else train) for i in range(40)]
+        assert all(same(job.result(), expected) for job in jobs)
+        assert all(same(job.result().predict(X), expected) for job in fits)
+
+
+@check
+def after_a_fork(subject, folder):
+    if not hasattr(os, "fork"):
+        pytest.skip("this platform cannot fork")
+    X, _, _ = subject.rows()
+    train = subject.dataset()
+    model = subject.make(n_threads=2).fit(train)
+    expected = model.predict(X)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(60)  # a child that hangs fails
+        try:
+            right = same(model.predict(X), expected)
+            right = right and same(subject.make(n_threads=2).fit(train).predict(X), expected)
+            os._exit(0 if right else 1)
+        finally:
+            os._exit(2)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@check
+def threads_are_restored(subject, folder):
+    X, y, qid = subject.rows()
+    before = numba.get_num_threads()
+
+    class Interrupt:
+        def after_round(self, run):
+            raise RuntimeError("stop here")
+
+        def finish(self, run):
+            pass
+
+    model = subject.make(n_threads=1)
+    model.fit(X, y, qid=qid)
+    assert numba.get_num_threads() == before
+    model.predict(X)
+    assert numba.get_num_threads() == before
+    with pytest.raises(RuntimeError, match="stop here"):
+        subject.make(n_threads=1).fit(X, y, qid=qid, callbacks=[Interrupt()])
+    with pytest.raises(rk.ParameterError):
+        model.predict(X, n_trees=-1)
+    assert numba.get_num_threads() == before
+
+
+@check
+def failed_fit_leaves_the_model_as_it_was(subject, folder):
+    X, y, qid = subject.rows()
+    model = subject.make()
+    broken = y.copy()
+    broken[0] = np.nan
+    with pytest.raises(rk.DataError):
+        model.fit(X, broken, qid=qid)
+    assert not hasattr(model, "n_features_in_")
+    expected = model.fit(X, y, qid=qid).predict(X)
+    with pytest.raises(rk.DataError):
+        model.fit(X, broken, qid=qid)
+    assert same(model.predict(X), expected)

@@ -1,0 +1,152 @@
+"""Histograms, splits, growth and prediction by plain loops over rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from naive.lambdas import mix
+
+MISSING = 255
+
+
+def histogram(bins: np.ndarray, rows: Sequence[int], values: Sequence[int]) -> list[list[int]]:
+    """Σ value of the rows in every bin, for each column of `bins` (n_rows, n_features)."""
+    sums = [[0] * 256 for _ in range(bins.shape[1])]
+    for row in rows:
+        for feature, b in enumerate(bins[row]):
+            sums[feature][b] += int(values[row])
+    return sums
+
+
+@dataclass(frozen=True)
+class Split:
+    gain: float
+    feature: int
+    bin: int
+    missing_left: bool
+
+    def goes_left(self, row_of_bins: np.ndarray) -> bool:
+        b = row_of_bins[self.feature]
+        return self.missing_left if b == MISSING else bool(b <= self.bin)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a tree is grown on: bins, integer λ, integer w (None for least squares)."""
+
+    bins: np.ndarray
+    n_bins: Sequence[int]
+    lam: Sequence[int]
+    w: Sequence[int] | None = None
+    min_samples_leaf: int = 1
+
+
+def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
+    """Fall of the loss: difference of the means, squared, times the harmonic mass."""
+    mass = (lambda rows: len(rows)) if problem.w is None else _sum_of(problem.w)
+    sum_of = _sum_of(problem.lam)
+    mass_left, mass_right = float(mass(left)), float(mass(right))
+    if mass_left <= 0 or mass_right <= 0:
+        return 0.0
+    difference = float(sum_of(left)) / mass_left - float(sum_of(right)) / mass_right
+    return difference * difference * (mass_left * mass_right / (mass_left + mass_right))
+
+
+def _sum_of(values: Sequence[int]) -> Callable[[Sequence[int]], int]:
+    return lambda rows: sum(int(values[row]) for row in rows)
+
+
+def splits_of(problem: Problem, rows: Sequence[int], feature: int) -> list[Split]:
+    """Every permitted split by one feature: missing rows right first, then from the lowest bin."""
+    n_missing = sum(problem.bins[row, feature] == MISSING for row in rows)
+    found = []
+    for missing_left in (False, True) if n_missing else (False,):
+        for b in range(problem.n_bins[feature]):
+            split = Split(0.0, feature, b, missing_left)
+            left = [row for row in rows if split.goes_left(problem.bins[row])]
+            right = [row for row in rows if not split.goes_left(problem.bins[row])]
+            if min(len(left), len(right)) < problem.min_samples_leaf:
+                continue
+            direction = missing_left if n_missing else len(left) > len(right)
+            found.append(Split(gain(problem, left, right), feature, b, direction))
+    return found
+
+
+def best_split(
+    problem: Problem, rows: Sequence[int], features: Sequence[int] | None = None
+) -> Split | None:
+    """The first of the largest gain, in the order of the features; None if nothing is won."""
+    best = None
+    for feature in range(problem.bins.shape[1]) if features is None else sorted(features):
+        for split in splits_of(problem, rows, feature):
+            if split.gain > (0.0 if best is None else best.gain):
+                best = split
+    return best
+
+
+@dataclass
+class NaiveTree:
+    """Splits in the order they were made; a child c < 0 is the leaf ~c."""
+
+    splits: list[Split] = field(default_factory=list)
+    left: list[int] = field(default_factory=list)
+    right: list[int] = field(default_factory=list)
+    leaf_rows: list[list[int]] = field(default_factory=list)
+
+    def leaf_of(self, row_of_bins: np.ndarray) -> int:
+        """Walk from the root."""
+        child = 0 if self.splits else -1
+        while child >= 0:
+            goes_left = self.splits[child].goes_left(row_of_bins)
+            child = self.left[child] if goes_left else self.right[child]
+        return ~child
+
+
+def grow(
+    problem: Problem,
+    max_leaf_nodes: int,
+    rows_of: Callable[[int, list[int]], list[int]] = lambda number, rows: rows,
+    features_of: Callable[[int], Sequence[int] | None] = lambda number: None,
+) -> NaiveTree:
+    """Split the leaf whose best split wins most, found anew for all leaves after every split.
+
+    The left child keeps the leaf's number. `rows_of` and `features_of` draw what a node sees;
+    a node's number is 2·(index of the split that made it + 1), plus one on the left side, 0 for
+    the root.
+    """
+    tree = NaiveTree(leaf_rows=[list(range(len(problem.bins)))])
+    numbers = [0]
+    while len(tree.leaf_rows) < max_leaf_nodes:
+        candidates = [
+            (best_split(problem, rows_of(number, rows), features_of(number)), leaf)
+            for leaf, (number, rows) in enumerate(zip(numbers, tree.leaf_rows, strict=True))
+            if len(rows) >= 2 * problem.min_samples_leaf
+        ]
+        possible = [(split, leaf) for split, leaf in candidates if split is not None]
+        if not possible:
+            break
+        split, leaf = max(possible, key=lambda found: (found[0].gain, -found[1]))
+        _apply(tree, numbers, split, leaf, problem.bins)
+    return tree
+
+
+def _apply(tree: NaiveTree, numbers: list[int], split: Split, leaf: int, bins: np.ndarray) -> None:
+    this, new_leaf = len(tree.splits), len(tree.leaf_rows)
+    for children in (tree.left, tree.right):
+        children[:] = [this if child == ~leaf else child for child in children]
+    tree.splits.append(split)
+    tree.left.append(~leaf)
+    tree.right.append(~new_leaf)
+    rows = tree.leaf_rows[leaf]
+    tree.leaf_rows[leaf] = [row for row in rows if split.goes_left(bins[row])]
+    tree.leaf_rows.append([row for row in rows if not split.goes_left(bins[row])])
+    numbers[leaf] = 2 * (this + 1) + 1
+    numbers.append(2 * (this + 1))
+
+
+def draw_rows(rows: Sequence[int], keys: Sequence[int], seed: int, fraction: float) -> list[int]:
+    """Rows whose own random number, as a share of 2^64, is below `fraction`."""
+    return [row for row in rows if mix(int(keys[row]) ^ int(seed)) < fraction * 2.0**64]

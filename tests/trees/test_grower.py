@@ -1,0 +1,343 @@
+"""Whole trees: against the twin, against scikit-learn, and what stops them growing."""
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import trees as naive
+from rankinite._numba import threads
+from rankinite.data.row_keys import row_keys
+from rankinite.data.seeds import derive_seed, draw_without_replacement
+from rankinite.trees import Grower, GrowthParameters, pack_gradients
+from rankinite.trees.grower import ROWS_A_PART
+from trees.cases import (
+    SERIAL,
+    arrays_of,
+    binned_of,
+    channels_of,
+    grow,
+    integer_features,
+    leaf_rows,
+    problem_of,
+    some_keys,
+)
+
+
+def assert_equals_twin(grown, twin, binned, channels):
+    tree = grown.tree
+    assert tree.feature.tolist() == [split.feature for split in twin.splits]
+    assert tree.bin.tolist() == [split.bin for split in twin.splits]
+    assert tree.missing_left.tolist() == [split.missing_left for split in twin.splits]
+    assert (tree.left.tolist(), tree.right.tolist()) == (twin.left, twin.right)
+    assert leaf_rows(grown) == twin.leaf_rows
+    assert tree.count.tolist() == [len(rows) for rows in twin.leaf_rows]
+    unit = channels[0].scale ** 2 / (channels[1].scale if len(channels) > 1 else 1.0)
+    np.testing.assert_array_equal(tree.gain, [split.gain / unit for split in twin.splits])
+    for feature, b, threshold in zip(tree.feature, tree.bin, tree.threshold, strict=True):
+        edges = np.append(binned.mapper.feature_edges(feature), np.inf)
+        assert threshold == edges[b]
+
+
+@settings(deadline=None, max_examples=40, derandomize=True)
+@given(
+    n=st.integers(1, 60),
+    n_values=st.integers(1, 7),
+    missing=st.sampled_from([0.0, 0.2, 0.9]),
+    min_samples_leaf=st.sampled_from([1, 3, 8]),
+    max_leaf_nodes=st.sampled_from([2, 5, 9]),
+    newton=st.booleans(),
+    levels=st.sampled_from([1, 10_000]),
+    seed=st.integers(0, 2**32),
+)
+def test_equals_growing_by_recomputation(
+    n, n_values, missing, min_samples_leaf, max_leaf_nodes, newton, levels, seed
+):
+    rng = np.random.default_rng(seed)
+    binned = binned_of(integer_features(n, 4, n_values=n_values, missing=missing, seed=seed))
+    lam = rng.integers(-levels, levels + 1, n)
+    channels = channels_of(lam, rng.integers(0, 4, n) if newton else None)
+    grown = grow(binned, channels, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes)
+    twin = naive.grow(problem_of(binned, channels, min_samples_leaf), max_leaf_nodes)
+    assert_equals_twin(grown, twin, binned, channels)
+
+
+@pytest.mark.parametrize("newton", [False, True])
+def test_draws_equal_the_twin(newton):
+    """Every node sees its own rows and features, drawn from the tree's seed and its place."""
+    n, n_features, row_fraction, feature_fraction = 80, 7, 0.6, 0.4
+    rng = np.random.default_rng(0)
+    binned = binned_of(integer_features(n, n_features))
+    channels = channels_of(rng.normal(size=n), rng.random(n) if newton else None)
+    keys = some_keys(n)
+    for seed in (1, 2, 3):
+
+        def rows_of(number, rows, seed=seed):
+            own = derive_seed(seed, number, "rows")
+            return naive.draw_rows(rows, keys, own, row_fraction)
+
+        def features_of(number, seed=seed):
+            own = derive_seed(seed, number, "features")
+            return draw_without_replacement(n_features, round(0.4 * n_features), own)
+
+        grown = grow(
+            binned,
+            channels,
+            seed,
+            max_leaf_nodes=8,
+            min_samples_leaf=3,
+            row_fraction=row_fraction,
+            feature_fraction=feature_fraction,
+        )
+        twin = naive.grow(problem_of(binned, channels, 3), 8, rows_of, features_of)
+        assert len(twin.splits) > 3
+        assert_equals_twin(grown, twin, binned, channels)
+
+
+def test_a_grower_used_before_grows_the_same_tree():
+    """Scratch memory is kept, results are not."""
+    n = 500
+    binned = binned_of(integer_features(n, 18))
+    rng = np.random.default_rng(0)
+    keys = some_keys(n)
+    parameters = GrowthParameters(max_leaf_nodes=12, min_samples_leaf=5, row_fraction=0.7)
+    used = Grower(binned, parameters, keys, n, SERIAL)
+    for seed in (4, 5, 4):
+        channels = channels_of(rng.normal(size=n))
+        fresh = Grower(binned, parameters, keys, n, SERIAL)
+        grown = [grower.grow(channels, np.uint64(seed)) for grower in (used, fresh)]
+        assert arrays_of(grown[0]) == arrays_of(grown[1])
+
+
+class Workers:
+    """Workers as threads of one process: each reduction waits for all of them."""
+
+    def __init__(self, size):
+        self.size = size
+        self.barrier = threading.Barrier(size)
+        self.arrays = [None] * size
+
+    def worker(self, rank):
+        return _Worker(self, rank)
+
+    def reduce(self, rank, array, how):
+        self.arrays[rank] = array.copy()
+        self.barrier.wait(timeout=60)
+        array[:] = how.reduce(self.arrays)
+        self.barrier.wait(timeout=60)
+        return array
+
+
+class _Worker:
+    def __init__(self, workers, rank):
+        self.workers, self.rank, self.size = workers, rank, workers.size
+
+    def sum(self, array):
+        return self.workers.reduce(self.rank, array, np.add)
+
+    def max(self, array):
+        return self.workers.reduce(self.rank, array, np.maximum)
+
+
+@pytest.mark.parametrize("row_fraction", [1.0, 0.5])
+def test_any_number_of_workers_grows_the_same_tree(row_fraction):
+    n = 700
+    binned = binned_of(integer_features(n, 5))
+    rng = np.random.default_rng(1)
+    lam, w, keys = rng.normal(size=n), rng.random(n), some_keys(n)
+    parameters = GrowthParameters(
+        max_leaf_nodes=9, min_samples_leaf=10, split="newton", row_fraction=row_fraction
+    )
+
+    def work(communicator, rows, found):
+        channels = [
+            pack_gradients(lam[rows], n, True, communicator),
+            pack_gradients(w[rows], n, False, communicator),
+        ]
+        own = binned.select_rows(rows)
+        grower = Grower(own, parameters, keys[rows], n, communicator)
+        tree = grower.grow(channels, np.uint64(3)).tree
+        found.append([getattr(tree, name).tobytes() for name in tree.__dataclass_fields__])
+
+    found = []
+    for n_workers in (1, 2, 3):
+        workers = Workers(n_workers)
+        jobs = [
+            threading.Thread(
+                target=work, args=(workers.worker(rank), np.arange(rank, n, n_workers), found)
+            )
+            for rank in range(n_workers)
+        ]
+        for job in jobs:
+            job.start()
+        for job in jobs:
+            job.join()
+    assert len(found) == 6
+    assert all(tree == found[0] for tree in found)
+
+
+ROW_COUNTS = [100, *(m * ROWS_A_PART + d for m in (1, 2) for d in (-1, 0, 1)), 4 * ROWS_A_PART + 3]
+
+
+@pytest.mark.parametrize("n", ROW_COUNTS)
+def test_one_thread_and_two_grow_equal_bytes(n):
+    rng = np.random.default_rng(n)
+    binned = binned_of(rng.normal(size=(n, 18)), max_bins=63)
+    channels = channels_of(rng.normal(size=n), rng.random(n))
+    for row_fraction in (1.0, 0.6):
+        found = []
+        for n_threads in (1, 2):
+            with threads(n_threads):
+                grown = grow(binned, channels, max_leaf_nodes=6, row_fraction=row_fraction)
+                found.append(arrays_of(grown))
+        assert found[0] == found[1]
+
+
+def test_the_order_of_rows_is_irrelevant():
+    """Also to the draws, because each row brings its own random number."""
+    n, offsets = 600, np.array([0, 200, 450, 600])
+    rng = np.random.default_rng(2)
+    X, labels = rng.normal(size=(n, 9)), rng.integers(0, 5, n).astype(np.float64)
+    lam = rng.normal(size=n)
+    shuffle = np.concatenate(
+        [first + rng.permutation(last - first) for first, last in itertools.pairwise(offsets)]
+    )
+    trees = []
+    for rows in (np.arange(n), shuffle):
+        binned = binned_of(X[rows], max_bins=31)
+        keys = row_keys(binned, labels[rows], None, offsets)
+        grown = grow(
+            binned,
+            channels_of(lam[rows]),
+            keys=keys,
+            max_leaf_nodes=10,
+            row_fraction=0.5,
+            feature_fraction=0.5,
+        )
+        trees.append((arrays_of(grown)[:-3], [sorted(rows[own]) for own in leaf_rows(grown)]))
+    assert trees[0] == trees[1]
+
+
+def test_seeds_draw_different_trees():
+    n = 400
+    binned = binned_of(integer_features(n, 10))
+    channels = channels_of(np.random.default_rng(0).normal(size=n))
+    for fractions in ({"row_fraction": 0.5}, {"feature_fraction": 0.3}):
+        grown = {tuple(arrays_of(grow(binned, channels, seed, **fractions))) for seed in range(4)}
+        assert len(grown) == 4
+    assert len({tuple(arrays_of(grow(binned, channels, seed))) for seed in range(4)}) == 1
+
+
+def test_a_tiny_feature_fraction_leaves_one_feature_a_node():
+    n = 300
+    X = np.ascontiguousarray(np.repeat(np.random.default_rng(0).normal(size=(n, 1)), 12, axis=1))
+    binned = binned_of(X)
+    lam = X[:, 0]
+    grown = grow(binned, channels_of(lam), feature_fraction=0.01, max_leaf_nodes=20)
+    # The columns are equal, so each node splits by whichever feature it was given.
+    assert len(np.unique(grown.tree.feature)) > 5
+    everything = grow(binned, channels_of(lam), max_leaf_nodes=20)
+    np.testing.assert_array_equal(everything.tree.feature, 0)
+
+
+@pytest.mark.parametrize("max_leaf_nodes", [1, 2, 3, 17])
+def test_the_number_of_leaves_is_respected(max_leaf_nodes):
+    binned = binned_of(np.arange(200.0)[:, None])
+    grown = grow(binned, channels_of(np.arange(200.0) ** 2), max_leaf_nodes=max_leaf_nodes)
+    assert grown.tree.n_leaves == max_leaf_nodes
+    assert sorted(grown.rows.tolist()) == list(range(200))
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 7, 50, 101])
+def test_every_leaf_has_enough_rows(min_samples_leaf):
+    binned = binned_of(integer_features(200, 5))
+    channels = channels_of(np.random.default_rng(0).normal(size=200))
+    grown = grow(binned, channels, min_samples_leaf=min_samples_leaf, max_leaf_nodes=200)
+    assert grown.tree.count.min() >= min(min_samples_leaf, 200)
+    assert grown.tree.count.sum() == 200
+    assert (grown.tree.n_leaves == 1) == (min_samples_leaf > 100)
+
+
+NOTHING_TO_SPLIT = {
+    "zero gradients": (np.arange(50.0)[:, None], np.zeros(50)),
+    "equal gradients": (np.arange(50.0)[:, None], np.full(50, 1 / 3)),
+    "equal rows": (np.full((50, 3), 2.0), np.arange(50.0)),
+    "everything missing": (np.full((50, 17), np.nan), np.arange(50.0)),
+    "one row": (np.array([[1.0, 2.0]]), np.array([3.0])),
+}
+
+
+@pytest.mark.parametrize(("X", "lam"), NOTHING_TO_SPLIT.values(), ids=list(NOTHING_TO_SPLIT))
+def test_one_leaf_where_there_is_nothing_to_split(X, lam):
+    for w in (None, np.full(len(lam), 0.3)):
+        grown = grow(binned_of(X), channels_of(lam, w))
+        assert grown.tree.n_leaves == 1
+        assert len(grown.tree.feature) == 0
+        assert leaf_rows(grown) == [list(range(len(lam)))]
+
+
+def test_a_pure_leaf_is_not_split_again():
+    X = np.arange(90.0)[:, None]
+    lam = np.repeat([1 / 3, -0.1, 0.7], 30)
+    grown = grow(binned_of(X), channels_of(lam), max_leaf_nodes=31)
+    assert sorted(leaf_rows(grown)) == [list(range(a, a + 30)) for a in (0, 30, 60)]
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-100, 1e100, 1e300])
+def test_the_unit_of_the_gradients_does_not_change_the_splits(unit):
+    """A power of two, so that the integers are the same; the gain may leave float64's range."""
+    unit = 2.0 ** np.round(np.log2(unit))
+    n = 200
+    binned = binned_of(integer_features(n, 4))
+    lam = np.random.default_rng(0).integers(-100, 101, n) * 2.0**-7
+    for w in (None, np.ones(n)):
+        plain = grow(binned, channels_of(lam, w))
+        scaled = grow(binned, channels_of(lam * unit, None if w is None else w * unit))
+        assert arrays_of(scaled)[:6] == arrays_of(plain)[:6]
+        with np.errstate(over="ignore"):
+            expected = plain.tree.gain * unit * (unit if w is None else 1.0)
+        np.testing.assert_allclose(scaled.tree.gain, expected, rtol=1e-12)
+
+
+def test_equal_columns_the_lower_wins():
+    X = integer_features(100, 20, missing=0.1)
+    X[:, 19] = X[:, 3]
+    X[:, 18] = X[:, 2] = X[:, 3]
+    lam = np.nan_to_num(X[:, 3], nan=9.0) ** 2
+    grown = grow(binned_of(X), channels_of(lam), max_leaf_nodes=6)
+    np.testing.assert_array_equal(grown.tree.feature, 2)
+
+
+def test_equal_leaves_the_lower_number_is_split_first():
+    """Both halves are worth the same; the left one keeps the number 0."""
+    lam = np.array([10.0, 12.0, 0.0, 2.0])
+    grown = grow(binned_of(np.arange(4.0)[:, None]), channels_of(lam), max_leaf_nodes=3)
+    assert grown.tree.bin.tolist() == [1, 0]
+    assert grown.tree.count.tolist() == [1, 2, 1]
+
+
+@pytest.mark.parametrize("min_samples_leaf", [1, 5])
+@pytest.mark.parametrize("max_leaf_nodes", [2, 8, 40])
+def test_equals_scikit_learn(min_samples_leaf, max_leaf_nodes):
+    from sklearn.tree import DecisionTreeRegressor
+
+    rng = np.random.default_rng(min_samples_leaf + max_leaf_nodes)
+    X = rng.integers(0, 20, (400, 4)).astype(np.float64)
+    y = 30 * X[:, 0] - X[:, 1] ** 2 + rng.integers(0, 1000, 400)
+    growth = {"max_leaf_nodes": max_leaf_nodes, "min_samples_leaf": min_samples_leaf}
+    peer = DecisionTreeRegressor(random_state=0, **growth).fit(X, y)
+    grown = grow(binned_of(X), channels_of(y), **growth)
+    assert grown.tree.n_leaves == peer.get_n_leaves()
+    found = np.empty(400)
+    for rows in leaf_rows(grown):
+        found[rows] = y[rows].mean()
+    np.testing.assert_allclose(found, peer.predict(X), rtol=1e-12)
+    # Same splits in the same order of gain: n·impurity less that of the children.
+    inner = peer.tree_.children_left >= 0
+    loss = peer.tree_.impurity * peer.tree_.n_node_samples
+    children = (peer.tree_.children_left[inner], peer.tree_.children_right[inner])
+    gains = loss[inner] - loss[children[0]] - loss[children[1]]
+    np.testing.assert_allclose(np.sort(grown.tree.gain), np.sort(gains), rtol=1e-9)

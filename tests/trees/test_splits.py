@@ -1,0 +1,154 @@
+"""The best split of each feature against an exhaustive search."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive import trees as naive
+from rankinite.trees._split_kernels import best_splits
+from trees.cases import binned_of, bins_of, channels_of, integer_features, problem_of
+
+
+def kernel_splits(problem, channels, rows, allowed=None):
+    """Gain, bin and missing direction of every feature."""
+    n_features = problem.bins.shape[1]
+    histograms = [
+        np.array(naive.histogram(problem.bins, rows, packed.cells), np.int64) for packed in channels
+    ]
+    gains, bins = np.full(n_features, -1.0), np.zeros(n_features, np.uint8)
+    missing_left = np.zeros(n_features, np.bool_)
+    allowed = np.ones(n_features, np.bool_) if allowed is None else allowed
+    best_splits(
+        histograms[0],
+        histograms[-1],
+        channels[0].count_bits,
+        len(channels) > 1,
+        np.asarray(problem.n_bins),
+        allowed,
+        problem.min_samples_leaf,
+        gains,
+        bins,
+        missing_left,
+    )
+    return gains, bins, missing_left
+
+
+def assert_equals_search(problem, channels, rows):
+    gains, bins, missing_left = kernel_splits(problem, channels, rows)
+    for feature in range(problem.bins.shape[1]):
+        best = naive.best_split(problem, rows, [feature])
+        assert gains[feature] == (0.0 if best is None else best.gain)
+        if best is not None:
+            assert (bins[feature], missing_left[feature]) == (best.bin, best.missing_left)
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    n=st.integers(2, 40),
+    n_values=st.integers(1, 8),
+    missing=st.sampled_from([0.0, 0.2, 0.9]),
+    min_samples_leaf=st.sampled_from([1, 3, 10]),
+    newton=st.booleans(),
+    levels=st.sampled_from([1, 3, 10_000]),
+    seed=st.integers(0, 2**32),
+)
+def test_equals_exhaustive_search(n, n_values, missing, min_samples_leaf, newton, levels, seed):
+    rng = np.random.default_rng(seed)
+    binned = binned_of(integer_features(n, 5, n_values=n_values, missing=missing, seed=seed))
+    # Few levels of λ make many equal splits; w is 0 for some rows.
+    lam = rng.integers(-levels, levels + 1, n)
+    channels = channels_of(lam, rng.integers(0, 4, n) if newton else None)
+    problem = problem_of(binned, channels, min_samples_leaf)
+    assert_equals_search(problem, channels, np.arange(n))
+    assert_equals_search(problem, channels, np.arange(0, n, 2))
+
+
+def test_real_gradients():
+    rng = np.random.default_rng(5)
+    for newton in (False, True):
+        binned = binned_of(rng.normal(size=(90, 3)))
+        channels = channels_of(rng.normal(size=90), rng.random(90) if newton else None)
+        problem = problem_of(binned, channels, 4)
+        assert_equals_search(problem, channels, np.arange(90))
+
+
+def one_feature(bins, lam, n_bins, min_samples_leaf=1):
+    channels = channels_of(np.asarray(lam, np.float64))
+    problem = naive.Problem(
+        np.array(bins, np.uint8)[:, None], [n_bins], lam, None, min_samples_leaf
+    )
+    gains, found, missing_left = kernel_splits(problem, channels, range(len(lam)))
+    return gains[0] / channels[0].scale ** 2, found[0], missing_left[0]
+
+
+def test_the_gain_is_the_fall_of_the_squared_error():
+    """λ = 1, 1, 5, 7 cut in the middle: Σ(λ − mean)² falls from 27 to 0 + 2."""
+    gain, b, missing_left = one_feature([0, 0, 1, 2], [1, 1, 5, 7], 3)
+    assert (gain, b, missing_left) == (25.0, 0, False)
+
+
+def test_of_equal_splits_the_lowest_bin_wins():
+    """Bins 1 and 2 are empty here, so three cuts are the same; and −1, 2, −1 has two equal cuts."""
+    assert one_feature([0, 3, 3], [4, 0, 0], 4)[1] == 0
+    gain, b, _ = one_feature([0, 1, 2], [-1, 2, -1], 3)
+    assert (gain, b) == (1.5, 0)
+
+
+def test_missing_rows_go_where_they_belong_and_right_in_doubt():
+    # They are like the rows of bin 0.
+    assert one_feature([0, 0, 1, 1, 255], [5, 5, 0, 0, 5], 2)[1:] == (0, True)
+    assert one_feature([0, 0, 1, 1, 255], [5, 5, 0, 0, 0], 2)[1:] == (0, False)
+    # In the middle of both: as good on the left as on the right.
+    assert one_feature([0, 1, 255], [-1, 1, 0], 2)[1:] == (0, False)
+    # Nothing but missing or not: cut at the last bin.
+    assert one_feature([0, 1, 255, 255], [0, 0, 3, 3], 2)[1:] == (1, False)
+
+
+def test_without_missing_rows_they_would_follow_the_larger_side():
+    assert one_feature([0, 0, 1], [1, 1, 0], 2)[2]
+    assert not one_feature([0, 1, 1], [1, 0, 0], 2)[2]
+    assert not one_feature([0, 0, 1, 1], [1, 1, 0, 0], 2)[2]
+
+
+def test_min_samples_leaf_holds_on_both_sides():
+    lam = [9, 0, 0, 0, 0, -9]
+    assert one_feature(range(6), lam, 6, 1)[1] in (0, 4)
+    assert one_feature(range(6), lam, 6, 2)[1] in (1, 3)
+    assert one_feature(range(6), lam, 6, 3)[1] == 2
+    assert one_feature(range(6), lam, 6, 4)[0] == 0.0
+
+
+def test_features_that_are_not_allowed_have_no_gain():
+    binned = binned_of(integer_features(30, 6))
+    channels = channels_of(np.random.default_rng(0).normal(size=30))
+    problem = problem_of(binned, channels)
+    allowed = np.array([True, False, True, False, False, True])
+    free = kernel_splits(problem, channels, range(30))[0]
+    gains = kernel_splits(problem, channels, range(30), allowed)[0]
+    assert (free > 0).all()
+    np.testing.assert_array_equal(gains, np.where(allowed, free, 0.0))
+
+
+def test_features_without_a_cut():
+    """A constant feature, one that is missing everywhere, and both mixed."""
+    X = np.array([[1.0, np.nan, 2.0], [1.0, np.nan, np.nan], [1.0, np.nan, 2.0]])
+    binned = binned_of(X)
+    channels = channels_of([3.0, 0.0, 3.0])
+    problem = problem_of(binned, channels)
+    np.testing.assert_array_equal(bins_of(binned)[:, 1], 255)
+    gains, bins, missing_left = kernel_splits(problem, channels, range(3))
+    assert gains[0] == gains[1] == 0.0
+    assert gains[2] / channels[0].scale ** 2 == pytest.approx(6.0)
+    assert (bins[2], missing_left[2]) == (0, False)
+
+
+@pytest.mark.parametrize("n", [10, 100, 300, 5000])
+@pytest.mark.parametrize("value", [1 / 3, 0.1, np.pi, 1e-300])
+def test_equal_rows_are_never_worth_a_split(n, value):
+    """Sums are exact in float64, so the means of two sides are equal to the last bit."""
+    binned = binned_of(np.arange(n, dtype=np.float64)[:, None])
+    for w in (None, np.full(n, 0.7 * value)):
+        channels = channels_of(np.full(n, value), w)
+        gains, _, _ = kernel_splits(problem_of(binned, channels), channels, range(n))
+        assert gains[0] == 0.0
