@@ -84,6 +84,23 @@ def test_one_heavy_value_at_either_end(max_bins):
         assert others.max() - others.min() <= 2
 
 
+@settings(deadline=None, max_examples=80, derandomize=True)
+@given(st.integers(1, 6), st.integers(50, 800), st.sampled_from([8, 16, 63]), st.integers(0, 2**32))
+def test_heavy_values_never_share_a_bin_if_there_are_enough(n_heavy, n_light, max_bins, seed):
+    """Enough: one for each heavy value, and one for each run of others between them."""
+    rng = np.random.default_rng(seed)
+    repeated = np.repeat(rng.normal(size=n_heavy), rng.integers(1, n_light, n_heavy))
+    values = np.concatenate([repeated, rng.normal(size=n_light)])
+    levels, counts = np.unique(values, return_counts=True)
+    heavy = counts * max_bins >= len(values)
+    n_runs = np.count_nonzero(~heavy & np.append(True, heavy[:-1]))
+    X = values[:, None]
+    bins = bin_matrix(X, max_bins, whole(X)).column(0)
+    if len(levels) > max_bins and heavy.sum() + n_runs <= max_bins:
+        for value, count in zip(levels[heavy], counts[heavy], strict=True):
+            assert (bins == bins[values == value][0]).sum() == count
+
+
 distinct = st.floats(allow_nan=False, width=32) | st.sampled_from([0.0, 1.0, -np.inf, np.inf, 1e38])
 
 

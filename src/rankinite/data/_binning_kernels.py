@@ -48,11 +48,15 @@ def choose_edges(values, max_bins, edges):
     heavy_share = n / max_bins
     light_rows = n
     heavy_left = 0
+    # Runs of light values between heavy ones, each of which needs at least one bin.
+    runs_left = 0
     for d in range(n_distinct):
         count = starts[d + 1] - starts[d]
         if count >= heavy_share:
             heavy_left += 1
             light_rows -= count
+        elif d == 0 or starts[d] - starts[d - 1] >= heavy_share:
+            runs_left += 1
 
     n_edges = 0
     filled = 0
@@ -64,8 +68,11 @@ def choose_edges(values, max_bins, edges):
             heavy_left -= 1
         else:
             filled += count
-        bins_left = max(1, max_bins - n_edges - heavy_left)
-        if heavy or next_heavy or filled * bins_left >= light_rows:
+        bins_left = max_bins - n_edges - heavy_left
+        if not heavy and next_heavy:
+            runs_left -= 1
+        full = filled * bins_left >= light_rows and bins_left > runs_left
+        if heavy or next_heavy or full:
             edges[n_edges] = _between(values[starts[d + 1] - 1], values[starts[d + 1]])
             n_edges += 1
             light_rows -= filled

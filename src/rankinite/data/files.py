@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.errors import DataError
+from rankinite.errors import DataError, RankiniteError
 
 _COMPRESSION = {".gz": "gzip", ".zst": "zstd"}
 
@@ -66,13 +66,13 @@ def open_output(path: Path, compression: str | None) -> Any:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, error_type: type[RankiniteError] = DataError) -> Iterator[Path]:
     """A temporary file beside `path` that takes its place when the block ends without an error.
 
     A reader never sees half a file, and a failure leaves what was there before.
     """
     if path.is_dir():
-        raise DataError(f"{path} cannot be written: it is a folder")
+        raise error_type(f"{path} cannot be written: it is a folder")
     # Not from tempfile, whose files only their owner may read.
     temporary = path.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
@@ -80,7 +80,7 @@ def replacing(path: Path) -> Iterator[Path]:
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise DataError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise error_type(f"{path} cannot be written: {error.strerror or error}") from error
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)

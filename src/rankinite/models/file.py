@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankinite.data.files import replacing
 from rankinite.errors import ModelFileError
 
 FORMAT = "rankinite-model"
@@ -37,21 +37,11 @@ def write_model(path: str | os.PathLike[str], state: State, arrays: Arrays) -> N
         "sha256": _checksum(state, arrays),
     }
     content = save(arrays, metadata={"rankinite": json.dumps(header, sort_keys=True)})
-    path = Path(path)
-    try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            Path(temporary).chmod(0o666 & ~_umask())
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise ModelFileError(f"cannot write the model to {path}: {error.strerror}") from error
+    with replacing(Path(path), ModelFileError) as temporary, temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        # A checkpoint must outlive the machine, not only the process.
+        os.fsync(file.fileno())
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[State, Arrays]:
@@ -98,8 +88,3 @@ def _checksum(state: State, arrays: Arrays) -> str:
         digest.update(np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
 
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
