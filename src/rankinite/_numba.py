@@ -18,6 +18,7 @@ from typing import Any
 
 import numba
 
+from rankinite._kernel_cache import drop_stale_kernels
 from rankinite.errors import ParameterError
 
 SUM_IN_ANY_ORDER = {"reassoc", "nsz", "contract", "arcp"}
@@ -43,6 +44,7 @@ def _choose_threading_layer() -> None:
 
 
 _choose_threading_layer()
+drop_stale_kernels()
 
 
 def kernel(**options: Any) -> Callable[[Callable], Callable]:
