@@ -45,14 +45,17 @@ class Problem:
 
 
 def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
-    """Fall of the loss: difference of the means, squared, times the harmonic mass."""
+    """Fall of the loss: difference of the means, squared, times the harmonic mass.
+
+    In the arrangement of the kernel, so that splits that are equal there are equal here.
+    """
     mass = (lambda rows: len(rows)) if problem.w is None else _sum_of(problem.w)
     sum_of = _sum_of(problem.lam)
     mass_left, mass_right = float(mass(left)), float(mass(right))
     if mass_left <= 0 or mass_right <= 0:
         return 0.0
-    difference = float(sum_of(left)) / mass_left - float(sum_of(right)) / mass_right
-    return difference * difference * (mass_left * mass_right / (mass_left + mass_right))
+    difference = float(sum_of(left)) * mass_right - float(sum_of(right)) * mass_left
+    return difference * difference / (mass_left * mass_right) / (mass_left + mass_right)
 
 
 def _sum_of(values: Sequence[int]) -> Callable[[Sequence[int]], int]:

@@ -16,22 +16,28 @@ def kernel_splits(problem, channels, rows, allowed=None):
     histograms = [
         np.array(naive.histogram(problem.bins, rows, packed.cells), np.int64) for packed in channels
     ]
-    gains, bins = np.full(n_features, -1.0), np.zeros(n_features, np.uint8)
-    missing_left = np.zeros(n_features, np.bool_)
+    gains, bins = np.full((2, n_features), -1.0), np.zeros((2, n_features), np.uint8)
+    missing_left = np.zeros((2, n_features), np.bool_)
     allowed = np.ones(n_features, np.bool_) if allowed is None else allowed
+    # As a pair of siblings, the other one given by the parent of both (here twice the node).
     best_splits(
         histograms[0],
         histograms[-1],
+        2 * histograms[0],
+        2 * histograms[-1],
+        2,
+        True,
         channels[0].count_bits,
         len(channels) > 1,
         np.asarray(problem.n_bins),
-        allowed,
+        np.stack([allowed, allowed]),
         problem.min_samples_leaf,
         gains,
         bins,
         missing_left,
     )
-    return gains, bins, missing_left
+    assert gains[0].tobytes() == gains[1].tobytes()
+    return gains[0], bins[0], missing_left[0]
 
 
 def assert_equals_search(problem, channels, rows):

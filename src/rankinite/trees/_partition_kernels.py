@@ -24,20 +24,21 @@ def partition_rows(block, column, threshold, missing_left, rows, n_parts, left, 
         The number of rows that go left.
     """
     n = rows.shape[0]
+    # Looked up, not compared: which way a row goes is a coin toss to the branch predictor.
+    goes_left = np.zeros(MISSING + 1, np.uint32)
+    goes_left[: threshold + 1] = 1
+    goes_left[MISSING] = missing_left
     left_counts = np.zeros(n_parts, np.int64)
     for part in prange(n_parts):
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        n_left = 0
-        n_right = 0
-        for i in range(first, last):
-            row = rows[i]
-            b = block[row, column]
-            goes_left = missing_left if b == MISSING else b <= threshold
-            left[first + n_left] = row
-            right[first + n_right] = row
-            n_left += goes_left
-            n_right += not goes_left
+        own, own_left, own_right = rows[first:last], left[first:last], right[first:last]
+        n_left = np.uint32(0)
+        for i in range(own.shape[0]):
+            row = own[i]
+            own_left[n_left] = row
+            own_right[np.uint32(i) - n_left] = row
+            n_left += goes_left[block[row, column]]
         left_counts[part] = n_left
     total_left = left_counts.sum()
     for part in prange(n_parts):

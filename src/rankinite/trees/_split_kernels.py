@@ -1,4 +1,4 @@
-"""Kernels that find the best split of a node in its histograms."""
+"""Kernels that find the best splits of nodes in their histograms."""
 
 import numpy as np
 from numba import prange
@@ -10,21 +10,67 @@ MISSING = N_BINS - 1
 
 
 @kernel()
-def _gain(sum_left, sum_right, mass_left, mass_right):
-    """Loss reduction of a split into two sides with the given Σλ and mass.
+def _scan(cells, masses, count_bits, newton, n_bins, total, total_mass, min_samples_leaf):
+    """The best split of one feature: (gain, bin, whether missing rows go left).
+
+    The gain is the loss reduction of a split into two sides with the sums G and the masses M,
+
+        M_l·M_r / (M_l + M_r) · (G_l / M_l − G_r / M_r)²  =  (G_l·M_r − G_r·M_l)² / (M_l·M_r·M)
 
     The mass is the number of rows for least squares, where this is the fall of the sum S_j of
     Burges 2010, Eq. 11; it is Σw for Newton, where it is twice the fall of the loss's quadratic
-    model. Written with the difference of the means, which cannot turn a tie into a gain.
+    model. All are integers below 2^53, exact in float64, so sides with equal means gain exactly 0:
+    both products round the same number.
     """
-    difference = sum_left / mass_left - sum_right / mass_right
-    return difference * difference * (mass_left * mass_right / (mass_left + mass_right))
+    mask = (np.int64(1) << count_bits) - 1
+    n_total = total & mask
+    sum_total = float(total >> count_bits)
+    n_missing = cells[MISSING] & mask
+    best, almost_best, best_bin, best_missing_left = 0.0, 0.0, 0, False
+    # One pass with the missing rows on the right, one with them on the left.
+    for direction in range(2 if n_missing > 0 else 1):
+        left = cells[MISSING] if direction == 1 else np.int64(0)
+        left_mass = masses[MISSING] if direction == 1 else np.int64(0)
+        # With no missing rows a split at the last bin leaves the right side empty; with missing
+        # rows it separates those from all others.
+        for b in range(n_bins):
+            if cells[b] == 0:
+                # No row has this bin: the split is the one before it.
+                continue
+            left += cells[b]
+            n_left = left & mask
+            if newton:
+                left_mass += masses[b]
+            if n_left < min_samples_leaf:
+                continue
+            if n_total - n_left < min_samples_leaf:
+                break
+            mass = left_mass if newton else n_left
+            if mass <= 0 or mass >= total_mass:
+                continue
+            sum_left, mass_left = float(left >> count_bits), float(mass)
+            mass_right = float(total_mass) - mass_left
+            difference = sum_left * mass_right - (sum_total - sum_left) * mass_left
+            square, product = difference * difference, mass_left * mass_right
+            # Divide only where the product says that it may be the best so far.
+            if square > almost_best * product and square / product > best:
+                best = square / product
+                almost_best = best * (1.0 - 1e-12)
+                best_bin = b
+                best_missing_left = direction == 1 if n_missing > 0 else 2 * n_left > n_total
+    if best > 0.0:
+        best /= float(total_mass)
+    return best, best_bin, best_missing_left
 
 
 @parallel_kernel()
 def best_splits(
-    histogram,
-    weights,
+    first,
+    first_weights,
+    second,
+    second_weights,
+    n_nodes,
+    subtract,
     count_bits,
     newton,
     n_bins,
@@ -34,69 +80,59 @@ def best_splits(
     bins,
     missing_left,
 ):
-    """The best split of each feature.
+    """The best split of each feature, in one node or in two siblings at once.
 
-    Rows with a bin up to `bins[f]` go left; missing ones go left if `missing_left[f]`. A feature
-    without a split gets the gain 0. Of equal splits the lowest bin wins, and missing rows go
-    right before left; where no row of the node is missing they follow the larger side.
+    Rows with a bin up to ``bins[k, f]`` go left; missing ones go left if ``missing_left[k, f]``.
+    A feature without a split gets the gain 0. Of equal splits the lowest bin wins, and missing
+    rows go right before left; where no row of the node is missing they follow the larger side.
 
     Parameters
     ----------
-    histogram : ndarray of int64, shape (n_features_padded, 256)
-        Σλ above, the count below (`count_bits` bits).
-    weights : ndarray of int64, shape like `histogram`
-        Σw, for `newton`; otherwise ignored.
+    first, second : ndarray of int64, shape (n_features_padded, 256)
+        Histograms of the nodes: Σλ above, the count below (`count_bits` bits). With `n_nodes` 1
+        the second is not looked at.
+    first_weights, second_weights : ndarray of int64, shape like `first`
+        Σw, for `newton`; otherwise not looked at.
+    subtract : bool
+        `second` holds the parent of both: make it the sibling by taking `first` away.
     n_bins : ndarray of int64, shape (n_features,)
-    allowed : ndarray of bool, shape (n_features,)
-        The features drawn for this node.
+    allowed : ndarray of bool, shape (2, n_features)
+        The features drawn for each node.
+    gains, bins, missing_left : ndarrays of shape (2, n_features)
+        Output.
     """
+    n_features = n_bins.shape[0]
     mask = (np.int64(1) << count_bits) - 1
-    for feature in prange(n_bins.shape[0]):
-        gains[feature] = 0.0
-        if not allowed[feature]:
-            continue
-        cells = histogram[feature]
-        masses = weights[feature] if newton else cells
-        last = n_bins[feature] - 1
-        total = cells[MISSING]
-        total_mass = masses[MISSING]
-        for b in range(last + 1):
-            total += cells[b]
-            total_mass += masses[b]
-        n_total = total & mask
-        n_missing = cells[MISSING] & mask
-        # One pass with the missing rows on the right, one with them on the left.
-        for direction in range(2 if n_missing > 0 else 1):
-            left = cells[MISSING] if direction == 1 else np.int64(0)
-            left_mass = masses[MISSING] if direction == 1 else np.int64(0)
-            # With no missing rows a split at the last bin leaves the right side empty; with
-            # missing rows it separates those from all others.
-            for b in range(last + 1):
-                if cells[b] == 0:
-                    # No row has this bin: the split is the one before it.
-                    continue
-                left += cells[b]
-                left_mass += masses[b]
-                n_left = left & mask
-                if n_left < min_samples_leaf:
-                    continue
-                if n_total - n_left < min_samples_leaf:
-                    break
-                right = total - left
+    # Every feature divides the same rows, so the totals are those of the first.
+    totals = np.array([first[0].sum(), second[0].sum()])
+    masses = np.array([first_weights[0].sum(), second_weights[0].sum()])
+    if subtract:
+        totals[1] -= totals[0]
+        masses[1] -= masses[0]
+    if not newton:
+        masses = totals & mask
+    for unit in prange(n_nodes * n_features):
+        node = unit // n_features
+        feature = unit % n_features
+        cells, weights = first[feature], first_weights[feature]
+        if node == 1:
+            if subtract:
+                second[feature] -= first[feature]
                 if newton:
-                    mass_left = float(left_mass)
-                    mass_right = float(total_mass - left_mass)
-                    if mass_left <= 0.0 or mass_right <= 0.0:
-                        continue
-                else:
-                    mass_left = float(n_left)
-                    mass_right = float(n_total - n_left)
-                gain = _gain(
-                    float(left >> count_bits), float(right >> count_bits), mass_left, mass_right
-                )
-                if gain > gains[feature]:
-                    gains[feature] = gain
-                    bins[feature] = b
-                    missing_left[feature] = (
-                        direction == 1 if n_missing > 0 else 2 * n_left > n_total
-                    )
+                    second_weights[feature] -= first_weights[feature]
+            cells, weights = second[feature], second_weights[feature]
+        gains[node, feature] = 0.0
+        if allowed[node, feature]:
+            gain, b, goes_left = _scan(
+                cells,
+                weights,
+                count_bits,
+                newton,
+                n_bins[feature],
+                totals[node],
+                masses[node],
+                min_samples_leaf,
+            )
+            gains[node, feature] = gain
+            bins[node, feature] = b
+            missing_left[node, feature] = goes_left

@@ -109,9 +109,10 @@ class Grower:
         self._partial = np.empty((numba.get_num_threads(), *self._shape), np.int64)
         self._free: list[np.ndarray] = []
         n_features = binned.n_features
-        self._gains = np.empty(n_features)
-        self._bins = np.empty(n_features, np.uint8)
-        self._missing_left = np.empty(n_features, np.bool_)
+        self._allowed = np.ones((2, n_features), np.bool_)
+        self._gains = np.empty((2, n_features))
+        self._bins = np.empty((2, n_features), np.uint8)
+        self._missing_left = np.empty((2, n_features), np.bool_)
 
     def grow(self, channels: list[Packed], seed: np.uint64) -> GrownTree:
         """Grow a tree on the packed gradients.
@@ -130,7 +131,7 @@ class Grower:
         left: list[int] = []
         right: list[int] = []
         heap: list[tuple[float, int]] = []
-        self._open(root, rows, channels, seed, heap)
+        self._open([root], rows, channels, seed, heap)
         while heap and len(leaves) < self.parameters.max_leaf_nodes:
             _, leaf = heapq.heappop(heap)
             node = leaves[leaf]
@@ -156,28 +157,30 @@ class Grower:
 
     def _open(
         self,
-        node: _Node,
+        nodes: list[_Node],
         rows: np.ndarray,
         channels: list[Packed],
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
-        """Sum the node's histograms over its rows and look for its best split."""
-        if not node.histograms:
-            drawn = rows[node.start : node.stop]
-            fraction = self.parameters.row_fraction
-            if fraction < 1.0:
-                scratch = self._left[: len(drawn)]
-                limit = np.uint64(min(fraction * 2.0**64, 2.0**64 - 2048))
-                own = derive_seed(seed, node.number, "rows")
-                drawn = scratch[: draw_rows(drawn, self.keys, own, limit, scratch)]
-            node.histograms = [self._histogram(drawn, channel) for channel in channels]
-        self._find_split(node, channels[0].count_bits, seed)
-        if node.gain > 0.0:
-            # Equal gains: the leaf with the smaller number first.
-            heapq.heappush(heap, (-node.gain, node.leaf))
-        else:
-            self._release(node)
+        """Sum the histograms of a node, or of two siblings, over their rows, and find their splits.
+
+        Of siblings the smaller one comes first; the larger may hold its parent's histograms, from
+        which the smaller one's are then taken away.
+        """
+        subtract = False
+        for node in nodes:
+            subtract = bool(node.histograms)
+            if not subtract:
+                drawn = self._drawn(node, rows, seed)
+                node.histograms = [self._histogram(drawn, channel) for channel in channels]
+        self._find_splits(nodes, subtract, channels[0].count_bits, seed)
+        for node in nodes:
+            if node.gain > 0.0:
+                # Equal gains: the leaf with the smaller number first.
+                heapq.heappush(heap, (-node.gain, node.leaf))
+            else:
+                self._release(node)
 
     def _open_children(
         self,
@@ -189,21 +192,24 @@ class Grower:
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
-        """Open both children; the larger one's histograms are the parent's less the smaller's."""
+        """Open both children of a node that was split, if either may be split again."""
         small, large = (left, right) if left.count <= right.count else (right, left)
-        can_split = 2 * self.parameters.min_samples_leaf
-        if self.parameters.row_fraction == 1.0 and large.count >= can_split:
-            drawn = rows[small.start : small.stop]
-            small.histograms = [self._histogram(drawn, channel) for channel in channels]
-            large.histograms = node.histograms
-            node.histograms = []
-            for total, part in zip(large.histograms, small.histograms, strict=True):
-                np.subtract(total, part, out=total)
-        for child in (left, right):
-            if child.count >= can_split:
-                self._open(child, rows, channels, seed, heap)
-            else:
-                self._release(child)
+        if large.count < 2 * self.parameters.min_samples_leaf:
+            return
+        if self.parameters.row_fraction == 1.0:
+            large.histograms, node.histograms = node.histograms, []
+        self._open([small, large], rows, channels, seed, heap)
+
+    def _drawn(self, node: _Node, rows: np.ndarray, seed: np.uint64) -> np.ndarray:
+        """The rows that choose the node's split: all, or those drawn for it."""
+        own = rows[node.start : node.stop]
+        fraction = self.parameters.row_fraction
+        if fraction == 1.0:
+            return own
+        scratch = self._left[: len(own)]
+        limit = np.uint64(min(fraction * 2.0**64, 2.0**64 - 2048))
+        node_seed = derive_seed(seed, node.number, "rows")
+        return scratch[: draw_rows(own, self.keys, node_seed, limit, scratch)]
 
     def _histogram(self, rows: np.ndarray, channel: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
@@ -224,34 +230,46 @@ class Grower:
         self._free.extend(node.histograms)
         node.histograms = []
 
-    def _find_split(self, node: _Node, count_bits: int, seed: np.uint64) -> None:
-        parameters = self.parameters
-        n_features = self.binned.n_features
-        allowed = np.ones(n_features, np.bool_)
-        if parameters.feature_fraction < 1.0:
-            own = derive_seed(seed, node.number, "features")
-            n_drawn = max(1, round(parameters.feature_fraction * n_features))
-            allowed[:] = False
-            allowed[draw_without_replacement(n_features, n_drawn, own)] = True
-        histograms = [histogram.reshape(-1, N_BINS) for histogram in node.histograms]
+    def _find_splits(
+        self, nodes: list[_Node], subtract: bool, count_bits: int, seed: np.uint64
+    ) -> None:
+        for k, node in enumerate(nodes):
+            self._allow_features(k, node, seed)
+        first, second = nodes[0].histograms, nodes[-1].histograms
         best_splits(
-            histograms[0],
-            histograms[-1],
+            first[0].reshape(-1, N_BINS),
+            first[-1].reshape(-1, N_BINS),
+            second[0].reshape(-1, N_BINS),
+            second[-1].reshape(-1, N_BINS),
+            len(nodes),
+            subtract,
             count_bits,
-            parameters.split == "newton",
+            self.parameters.split == "newton",
             self._n_bins,
-            allowed,
-            parameters.min_samples_leaf,
+            self._allowed,
+            self.parameters.min_samples_leaf,
             self._gains,
             self._bins,
             self._missing_left,
         )
-        # Equal gains: the feature with the smaller number (argmax takes the first).
-        best = int(np.argmax(self._gains))
-        node.gain = float(self._gains[best])
-        node.feature = best
-        node.bin = int(self._bins[best])
-        node.missing_left = bool(self._missing_left[best])
+        for k, node in enumerate(nodes):
+            # Equal gains: the feature with the smaller number (argmax takes the first).
+            best = int(np.argmax(self._gains[k]))
+            node.gain = float(self._gains[k, best])
+            node.feature = best
+            node.bin = int(self._bins[k, best])
+            node.missing_left = bool(self._missing_left[k, best])
+
+    def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
+        """Draw the features that may split a node; none if it has too few rows."""
+        fraction = self.parameters.feature_fraction
+        n_features = self.binned.n_features
+        large_enough = node.count >= 2 * self.parameters.min_samples_leaf
+        self._allowed[k] = large_enough and fraction == 1.0
+        if large_enough and fraction < 1.0:
+            n_drawn = max(1, round(fraction * n_features))
+            node_seed = derive_seed(seed, node.number, "features")
+            self._allowed[k, draw_without_replacement(n_features, n_drawn, node_seed)] = True
 
     def _divide(
         self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
