@@ -70,3 +70,13 @@ def test_the_installed_command_runs(files):
     assert (done.returncode, done.stderr) == (0, "")
     expected = rk.evaluate(rk.load(files / "ranker.rk"), rk.read(files / "test.txt"), "ndcg@10")
     assert f"ndcg@10  {expected['ndcg@10']:.4f}" in done.stdout
+
+
+def test_says_where_the_command_is_if_the_shell_would_not_find_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(tmp_path / ".venv" / "bin" / "rankinite")])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "(rankinite is .venv/bin/rankinite here)" in demo._what_next(tmp_path)
+    command = tmp_path / "rankinite"
+    command.touch(mode=0o755)
+    assert "rankinite is" not in demo._what_next(tmp_path)

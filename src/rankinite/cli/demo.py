@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
+import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -186,11 +189,18 @@ def commands(output: Path) -> list[list[str]]:
 def _what_next(output: Path) -> str:
     lines = "\n".join(_folded(command) for command in commands(output))
     return (
-        f"\nTry next:\n{lines}\n"
+        f"\nTry next{_where_it_is()}:\n{lines}\n"
         "and on your own data:\n"
         "   rankinite train train.txt --valid valid.txt --early-stopping 50 --model my.rk\n"
         "   rankinite evaluate test.txt --model my.rk"
     )
+
+
+def _where_it_is() -> str:
+    """A hint where the shell would not find the command that runs now."""
+    if shutil.which("rankinite") is not None:
+        return ""
+    return f" (rankinite is {os.path.relpath(sys.argv[0])} here)"
 
 
 def _folded(command: list[str]) -> str:
