@@ -22,7 +22,8 @@ check: $(VENV)/.installed-for-tests
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-for-tests
-	$(BIN)/python benchmarks/accuracy.py
+	$(BIN)/python benchmarks/accuracy.py --repeats 1
+	$(BIN)/python benchmarks/training.py --repeats 3
 
 # Debian ships python3 without venv; virtualenv from pip does the same there.
 $(BIN)/python:

@@ -104,13 +104,15 @@ def best_splits(
     n_features = n_bins.shape[0]
     mask = (np.int64(1) << count_bits) - 1
     # Every feature divides the same rows, so the totals are those of the first.
-    totals = np.array([first[0].sum(), second[0].sum()])
-    masses = np.array([first_weights[0].sum(), second_weights[0].sum()])
+    totals = np.empty(2, np.int64)
+    totals[0], totals[1] = first[0].sum(), second[0].sum()
+    masses = np.empty(2, np.int64)
+    masses[0], masses[1] = first_weights[0].sum(), second_weights[0].sum()
     if subtract:
         totals[1] -= totals[0]
         masses[1] -= masses[0]
     if not newton:
-        masses = totals & mask
+        masses[:] = totals & mask
     for unit in prange(n_nodes * n_features):
         node = unit // n_features
         feature = unit % n_features
