@@ -77,7 +77,8 @@ def _rank_all(scores, keys, order):
             last = min(first + 2 * width, n)
             if not _before(order[middle], order[middle - 1], scores, keys):
                 continue
-            spare[:width] = order[first:middle]
+            for k in range(width):
+                spare[k] = order[first + k]
             i, j, k = 0, middle, first
             while i < width and j < last:
                 if _before(order[j], spare[i], scores, keys):

@@ -3,7 +3,7 @@
 import numpy as np
 from numba import prange
 
-from rankinite._numba import parallel_kernel
+from rankinite._numba import kernel, parallel_kernel
 
 # Parts of the rows that a reduction works on, more than there are threads.
 N_PARTS = 64
@@ -47,4 +47,12 @@ def largest_magnitude(values):
     for part in prange(N_PARTS):
         for i in range(part * n // N_PARTS, (part + 1) * n // N_PARTS):
             largest[part] = max(largest[part], abs(values[i]))
-    return largest.max()
+    return _largest(largest)
+
+
+@kernel()
+def _largest(values):
+    largest = 0.0
+    for value in values:
+        largest = max(largest, value)
+    return largest

@@ -33,6 +33,34 @@ def _add_rows(words, cells, sums):
             sums[(column + 8) * N_BINS + np.intp((high >> shift) & np.uint64(255))] += cell
 
 
+@kernel()
+def _clear(sums):
+    for k in range(sums.shape[0]):
+        sums[k] = 0
+
+
+@kernel()
+def _add_gathered(words, rows, cells, sums):
+    """As `_add_rows`, for scattered rows."""
+    fetched = np.empty((ROWS_AT_ONCE, 2), np.uint64)
+    for start in range(0, rows.shape[0], ROWS_AT_ONCE):
+        some = rows[start : min(start + ROWS_AT_ONCE, rows.shape[0])]
+        for i in range(some.shape[0]):
+            fetched[i, 0] = words[some[i], 0]
+            fetched[i, 1] = words[some[i], 1]
+        _add_rows(fetched[: some.shape[0]], cells[start:], sums)
+
+
+@kernel()
+def _add_up(partial, block, histogram):
+    """The sum of the parts of one block."""
+    for k in range(histogram.shape[0]):
+        total = np.int64(0)
+        for part in range(partial.shape[0]):
+            total += partial[part, block, k]
+        histogram[k] = total
+
+
 @parallel_kernel()
 def build_histogram(words, rows, cells, partial, histogram):
     """Sum the cells of `rows` by bin, for every feature.
@@ -52,29 +80,19 @@ def build_histogram(words, rows, cells, partial, histogram):
     histogram : ndarray of int64, shape (n_blocks, 16 * 256)
         Output.
     """
-    n_parts, n_blocks, width = partial.shape
+    n_parts, n_blocks, _ = partial.shape
     n = rows.shape[0]
     for unit in prange(n_parts * n_blocks):
         part = unit % n_parts
         block = words[unit // n_parts]
         sums = partial[part, unit // n_parts]
-        sums[:] = 0
+        _clear(sums)
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
         if n == block.shape[0]:
             _add_rows(block[first:last], cells[first:last], sums)
         else:
-            fetched = np.empty((ROWS_AT_ONCE, 2), np.uint64)
-            for start in range(first, last, ROWS_AT_ONCE):
-                some = rows[start : min(start + ROWS_AT_ONCE, last)]
-                for i in range(some.shape[0]):
-                    fetched[i, 0] = block[some[i], 0]
-                    fetched[i, 1] = block[some[i], 1]
-                _add_rows(fetched[: some.shape[0]], cells[start:last], sums)
+            _add_gathered(block, rows[first:last], cells[first:last], sums)
     if n_parts > 1:
         for unit in prange(n_blocks):
-            for k in range(width):
-                total = np.int64(0)
-                for part in range(n_parts):
-                    total += partial[part, unit, k]
-                histogram[unit, k] = total
+            _add_up(partial, unit, histogram[unit])

@@ -24,33 +24,62 @@ def partition_rows(block, column, threshold, missing_left, rows, n_parts, left, 
         The number of rows that go left.
     """
     n = rows.shape[0]
-    # Looked up, not compared: which way a row goes is a coin toss to the branch predictor.
-    goes_left = np.zeros(MISSING + 1, np.uint32)
-    goes_left[: threshold + 1] = 1
-    goes_left[MISSING] = missing_left
-    left_counts = np.zeros(n_parts, np.int64)
+    goes_left = _sides(threshold, missing_left)
+    left_counts = np.empty(n_parts, np.int64)
     for part in prange(n_parts):
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        own, own_left, own_right = rows[first:last], left[first:last], right[first:last]
-        n_left = np.uint32(0)
-        for i in range(own.shape[0]):
-            row = own[i]
-            own_left[n_left] = row
-            own_right[np.uint32(i) - n_left] = row
-            n_left += goes_left[block[row, column]]
-        left_counts[part] = n_left
-    total_left = left_counts.sum()
+        left_counts[part] = _divide(
+            block, column, goes_left, rows[first:last], left[first:last], right[first:last]
+        )
+    total_left = _sum_before(left_counts, n_parts)
     for part in prange(n_parts):
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        to_left = left_counts[:part].sum()
+        to_left = _sum_before(left_counts, part)
         to_right = total_left + first - to_left
-        n_left = left_counts[part]
-        rows[to_left : to_left + n_left] = left[first : first + n_left]
-        n_right = last - first - n_left
-        rows[to_right : to_right + n_right] = right[first : first + n_right]
+        _copy(left[first:last], left_counts[part], rows[to_left:])
+        _copy(right[first:last], last - first - left_counts[part], rows[to_right:])
     return total_left
+
+
+@kernel()
+def _sides(threshold, missing_left):
+    """Which bins go left, as 0 and 1.
+
+    Looked up, not compared: which way a row goes is a coin toss to the branch predictor.
+    """
+    goes_left = np.zeros(MISSING + 1, np.uint32)
+    for b in range(threshold + 1):
+        goes_left[b] = 1
+    goes_left[MISSING] = missing_left
+    return goes_left
+
+
+@kernel()
+def _divide(block, column, goes_left, rows, left, right):
+    """Write each row to the end of its side; returns how many go left."""
+    n_left = np.uint32(0)
+    for i in range(rows.shape[0]):
+        row = rows[i]
+        left[n_left] = row
+        right[np.uint32(i) - n_left] = row
+        n_left += goes_left[block[row, column]]
+    return n_left
+
+
+@kernel()
+def _sum_before(counts, stop):
+    total = np.int64(0)
+    for part in range(stop):
+        total += counts[part]
+    return total
+
+
+@kernel()
+def _copy(source, n, target):
+    for i in range(n):
+        target[i] = source[i]
 
 
 @kernel()

@@ -63,6 +63,22 @@ def _scan(cells, masses, count_bits, newton, n_bins, total, total_mass, min_samp
     return best, best_bin, best_missing_left
 
 
+@kernel()
+def _totals(first, second, subtract):
+    """Sums of one feature's cells in two nodes; see `best_splits`."""
+    totals = np.zeros(2, np.int64)
+    for b in range(N_BINS):
+        totals[0] += first[b]
+        totals[1] += second[b] - (first[b] if subtract else 0)
+    return totals
+
+
+@kernel()
+def _take_away(part, whole):
+    for b in range(N_BINS):
+        whole[b] -= part[b]
+
+
 @parallel_kernel()
 def best_splits(
     first,
@@ -104,24 +120,19 @@ def best_splits(
     n_features = n_bins.shape[0]
     mask = (np.int64(1) << count_bits) - 1
     # Every feature divides the same rows, so the totals are those of the first.
-    totals = np.empty(2, np.int64)
-    totals[0], totals[1] = first[0].sum(), second[0].sum()
-    masses = np.empty(2, np.int64)
-    masses[0], masses[1] = first_weights[0].sum(), second_weights[0].sum()
-    if subtract:
-        totals[1] -= totals[0]
-        masses[1] -= masses[0]
+    totals = _totals(first[0], second[0], subtract)
+    masses = _totals(first_weights[0], second_weights[0], subtract)
     if not newton:
-        masses[:] = totals & mask
+        masses[0], masses[1] = totals[0] & mask, totals[1] & mask
     for unit in prange(n_nodes * n_features):
         node = unit // n_features
         feature = unit % n_features
         cells, weights = first[feature], first_weights[feature]
         if node == 1:
             if subtract:
-                second[feature] -= first[feature]
+                _take_away(first[feature], second[feature])
                 if newton:
-                    second_weights[feature] -= first_weights[feature]
+                    _take_away(first_weights[feature], second_weights[feature])
             cells, weights = second[feature], second_weights[feature]
         gains[node, feature] = 0.0
         if allowed[node, feature]:
