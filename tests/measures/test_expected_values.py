@@ -12,7 +12,7 @@ from measures.cases import TWINS, with_twin
 from naive.measures import candidates, expected
 from rankinite.errors import DataError
 from rankinite.measures import ERR, Measure, measure
-from rankinite.measures import _measure_kernels as kernels
+from rankinite.measures import _value_kernels as kernels
 
 quick = settings(deadline=None, max_examples=50, derandomize=True)
 SPECS = list(TWINS)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from rankinite.errors import DataError
-from rankinite.measures import _measure_kernels as kernels
-from rankinite.measures import measure
+from rankinite.measures import codes, measure
 
 Y = np.array([0.0, 2.0, 1.0, 0.0, 0.0, 3.0])
 OFFSETS = np.array([0, 3, 5, 6])
@@ -18,7 +17,7 @@ def judge(spec, y=Y, offsets=OFFSETS):
 
 def test_ndcg():
     seen = judge("ndcg@2")
-    assert seen.code == kernels.LINEAR
+    assert seen.code == codes.LINEAR
     np.testing.assert_array_equal(seen.grades, [0, 3, 1, 0, 0, 7])
     np.testing.assert_allclose(seen.discounts, [LOG[0], LOG[1], 0])
     np.testing.assert_allclose(seen.norms[:, 0], [1 / (3 * LOG[0] + 1 * LOG[1]), 0, 1 / 7])
@@ -33,14 +32,14 @@ def test_dcg_and_precision():
     np.testing.assert_array_equal(seen.norms[:, 0], [1, 0, 1])
     np.testing.assert_allclose(seen.discounts, LOG)
     seen = judge("p@2:relevant=2")
-    assert seen.code == kernels.LINEAR
+    assert seen.code == codes.LINEAR
     np.testing.assert_array_equal(seen.grades, [0, 1, 0, 0, 0, 1])
     np.testing.assert_array_equal(seen.discounts, [1 / 2, 1 / 2, 0])
 
 
 def test_avendcg():
     seen = judge("avendcg:depth=4")
-    assert seen.code == kernels.LAYERED
+    assert seen.code == codes.LAYERED
     inverse_1, inverse_more = 1 / 3, 1 / (3 * LOG[0] + LOG[1])
     first = np.array([inverse_1 + 3 * inverse_more, 3 * inverse_more, 2 * inverse_more])
     np.testing.assert_allclose(seen.norms[0], [*(first / 4), inverse_more / 4])
@@ -52,7 +51,7 @@ def test_avendcg():
 
 def test_err():
     seen = judge("err@2")
-    assert seen.code == kernels.CASCADE
+    assert seen.code == codes.CASCADE
     np.testing.assert_array_equal(seen.grades, np.array([0, 3, 1, 0, 0, 7]) / 8)
     np.testing.assert_array_equal(seen.discounts, [1, 1 / 2, 0])
     np.testing.assert_array_equal(
@@ -64,12 +63,12 @@ def test_err():
 
 def test_ap_and_rr():
     seen = judge("map@2")
-    assert seen.code == kernels.PRECISIONS
+    assert seen.code == codes.PRECISIONS
     np.testing.assert_array_equal(seen.grades, [0, 1, 1, 0, 0, 1])
     np.testing.assert_array_equal(seen.discounts, [1, 1 / 2, 0])
     np.testing.assert_array_equal(seen.norms[:, 0], [1 / 2, 0, 1])
     seen = judge("mrr:relevant=2")
-    assert seen.code == kernels.FIRST
+    assert seen.code == codes.FIRST
     np.testing.assert_array_equal(seen.grades, [0, 1, 0, 0, 0, 1])
     np.testing.assert_array_equal(seen.discounts, [1, 1 / 2, 1 / 3])
     np.testing.assert_array_equal(seen.norms[:, 0], [1, 0, 1])
@@ -77,7 +76,7 @@ def test_ap_and_rr():
 
 def test_pairs():
     seen = judge("pairs", [0, 2, 1, 0, 4, 4], [0, 4, 6])
-    assert seen.code == kernels.PAIRS
+    assert seen.code == codes.PAIRS
     np.testing.assert_array_equal(seen.grades, [0, 2, 1, 0, 4, 4])
     np.testing.assert_array_equal(seen.discounts, 1.0)
     np.testing.assert_array_equal(seen.norms[:, 0], [1 / 5, 0])

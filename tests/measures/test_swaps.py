@@ -7,8 +7,8 @@ import pytest
 
 from measures.cases import with_twin
 from naive.measures import swap_delta
-from rankinite.measures import Measure, measure
-from rankinite.measures import _measure_kernels as kernels
+from rankinite.measures import Measure, codes, measure
+from rankinite.measures._swap_kernels import swap_terms
 
 
 def lists_of_labels():
@@ -68,7 +68,7 @@ def test_swaps_below_the_top_change_nothing(spec, twin):
 def test_terms_of_pairs_weigh_every_pair_alike():
     terms = np.full((4, 3), 9.0)
     labels = np.array([0.0, 2.0, 1.0])
-    base = kernels.swap_terms(kernels.PAIRS, labels, np.ones(3), np.array([1 / 3]), *terms)
+    base = swap_terms(codes.PAIRS, labels, np.ones(3), np.array([1 / 3]), *terms)
     assert base == 1.0
     assert not terms.any()
 
@@ -78,7 +78,7 @@ def test_the_scale_of_swaps_is_never_negative(spec):
     labels = np.random.default_rng(1).integers(0, 5, 50).astype(np.float64)
     seen = measure(spec).judge(labels, np.array([0, 50]))
     terms = np.empty((4, 50))
-    base = kernels.swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
+    base = swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
     assert base == 0.0
     assert (terms[1] >= 0).all()
     assert np.isfinite(terms).all()

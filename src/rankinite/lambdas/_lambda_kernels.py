@@ -5,7 +5,7 @@ from numba import prange
 
 from rankinite._numba import SUM_IN_ANY_ORDER, kernel, parallel_kernel
 from rankinite.data._row_key_kernels import mix
-from rankinite.measures._measure_kernels import swap_terms
+from rankinite.measures._swap_kernels import swap_terms
 
 # Where σ(s_max − s_min) is below this, E = exp(σ(s − s_max)) and the product of two of them are
 # normal numbers for every document, so that neither ρ nor ρ(1 − ρ) loses anything.

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankinite.data.scorers import scores_of
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures import _measure_kernels as kernels
+from rankinite.measures._value_kernels import expected_values
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
 from rankinite.measures.protocol import Measure
@@ -81,7 +81,7 @@ class Evaluator:
         if self.judged is None:
             return self._values_of_own(scores)
         seen = self.judged
-        return kernels.expected_values(
+        return expected_values(
             seen.code, scores, seen.grades, seen.discounts, seen.norms, self._offsets, seen.blank
         )
 

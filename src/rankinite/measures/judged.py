@@ -22,7 +22,7 @@ class Judged:
     Attributes
     ----------
     code : int
-        The way of computing, one of the codes of ``_measure_kernels``.
+        The way of computing, one of ``rankinite.measures.codes``.
     grades : ndarray of float64, shape (n_rows,)
         NDCG, DCG: gain; ERR: probability to stop; AP, RR, precision: 0 or 1; pairs: label.
     discounts : ndarray of float64, shape (size of the largest query,)

@@ -17,8 +17,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures import _measure_kernels as kernels
+from rankinite.measures import codes
 from rankinite.measures import judged as j
+from rankinite.measures._swap_kernels import swap_terms
+from rankinite.measures._value_kernels import expected_value
 from rankinite.measures.judged import Judged, Layout
 from rankinite.measures.protocol import Measure
 
@@ -69,9 +71,7 @@ class BuiltIn(Measure):
         if np.isnan(scores).any():
             raise DataError(f"{self}: score {np.argmax(np.isnan(scores))} of the query is NaN")
         seen = self._judge_one(labels)
-        return float(
-            kernels.expected_value(seen.code, scores, seen.grades, seen.discounts, seen.norms[0])
-        )
+        return float(expected_value(seen.code, scores, seen.grades, seen.discounts, seen.norms[0]))
 
     def swap_deltas(self, labels: np.ndarray) -> np.ndarray:
         """Change of the value when two ranks trade places, shape (n_docs, n_docs)."""
@@ -90,7 +90,7 @@ class BuiltIn(Measure):
     def _terms(self, labels: np.ndarray) -> np.ndarray:
         seen = self._judge_one(labels)
         terms = np.empty((4, len(seen.grades)))
-        kernels.swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
+        swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
         return terms
 
 
@@ -121,7 +121,7 @@ class DCG(BuiltIn):
         discounts = j.log_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
         norms = self._norms(layout, grades, discounts, blank)
-        return Judged(kernels.LINEAR, grades, discounts, norms, blank, j.top_rank(layout, self.k))
+        return Judged(codes.LINEAR, grades, discounts, norms, blank, j.top_rank(layout, self.k))
 
     def _norms(
         self, layout: Layout, grades: np.ndarray, discounts: np.ndarray, blank: np.ndarray
@@ -177,7 +177,7 @@ class AveNDCG(BuiltIn):
         norms = j.layered_norms(layout, grades, discounts, self.depth)
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.depth)
-        return Judged(kernels.LAYERED, grades, discounts, norms, blank, top)
+        return Judged(codes.LAYERED, grades, discounts, norms, blank, top)
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class ERR(BuiltIn):
         discounts = j.reciprocal_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.k)
-        return Judged(kernels.CASCADE, grades, discounts, _ones(blank), blank, top)
+        return Judged(codes.CASCADE, grades, discounts, _ones(blank), blank, top)
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class Precision(BuiltIn):
         discounts = j.constant_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.k)
-        return Judged(kernels.LINEAR, grades, discounts, _ones(blank), blank, top)
+        return Judged(codes.LINEAR, grades, discounts, _ones(blank), blank, top)
 
 
 @dataclass(frozen=True)
@@ -287,7 +287,7 @@ class AP(BuiltIn):
         norms = j.inverse(layout.per_query(grades))[:, None]
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.k)
-        return Judged(kernels.PRECISIONS, grades, discounts, norms, blank, top)
+        return Judged(codes.PRECISIONS, grades, discounts, norms, blank, top)
 
 
 @dataclass(frozen=True)
@@ -317,7 +317,7 @@ class RR(BuiltIn):
         discounts = j.reciprocal_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.k)
-        return Judged(kernels.FIRST, grades, discounts, _ones(blank), blank, top)
+        return Judged(codes.FIRST, grades, discounts, _ones(blank), blank, top)
 
 
 @dataclass(frozen=True)
@@ -332,7 +332,7 @@ class Pairs(BuiltIn):
         pairs = j.different_pairs(layout)
         discounts = np.ones(layout.longest)
         norms = j.inverse(pairs)[:, None]
-        return Judged(kernels.PAIRS, layout.y, discounts, norms, pairs == 0, layout.longest)
+        return Judged(codes.PAIRS, layout.y, discounts, norms, pairs == 0, layout.longest)
 
     def swap_deltas(self, labels: np.ndarray) -> np.ndarray:
         """Change of the value when two ranks trade places, shape (n_docs, n_docs).
