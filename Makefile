@@ -1,7 +1,7 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
 # make check  the static checks: style, types, import contract
-# make bench  the short benchmarks against LightGBM
+# make bench  the short benchmarks beside LightGBM (about twelve minutes)
 
 PYTHON ?= python3
 VENV := .venv
@@ -24,6 +24,7 @@ check: $(VENV)/.installed-for-tests
 bench: $(VENV)/.installed-for-tests
 	$(BIN)/python benchmarks/accuracy.py --repeats 1
 	$(BIN)/python benchmarks/training.py --repeats 3
+	$(BIN)/python benchmarks/scoring.py
 
 # Debian ships python3 without venv; virtualenv from pip does the same there.
 $(BIN)/python:
