@@ -13,16 +13,22 @@ from rankinite._numba import threads
 from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.boosting.loop import Callback, History, Run, Watched, boost
 from rankinite.boosting.objectives import Objective, document_weights
+from rankinite.boosting.watching import (
+    binned_like,
+    check_watchable,
+    leading_set,
+    mean_of,
+    named_sets,
+)
 from rankinite.data import Dataset
-from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.data.binning import BinMapper
 from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.measures import Measure, measure
-from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
-from rankinite.models.ranker import Ranker, check_features, training_data
+from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.trees import (
@@ -133,7 +139,7 @@ class BoostedTrees(Ranker):
         """
         self._check_params()
         dataset = training_data(X, y, qid, weight, query_weight)
-        sets = _named_sets(valid, self.early_stopping)
+        sets = named_sets(valid, self.early_stopping)
         with threads(self.n_threads):
             self._train(dataset, sets, callbacks, resume)
         return self
@@ -154,14 +160,14 @@ class BoostedTrees(Ranker):
         scores = start + base_scores(base, dataset) + np.zeros(dataset.n_rows)
         watched = {
             name: Watched(
-                _binned_like(rows, dataset, binned.mapper, name),
+                binned_like(rows, dataset, binned.mapper, name),
                 start + base_scores(base, rows) + np.zeros(rows.n_rows),
-                self._evaluation(rows),
+                mean_of(self._watched_measure(), rows),
             )
             for name, rows in sets.items()
         }
         if self.early_stopping is not None:
-            _check_watchable(watched, _leading_set(sets))
+            check_watchable(watched, leading_set(sets))
         data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), scores)
         earlier = self._trees_of(resume, binned.mapper, data)
         run = Run(n_rounds=int(self.n_estimators))
@@ -217,20 +223,10 @@ class BoostedTrees(Ranker):
     def _watched_measure(self) -> Measure:
         return measure(self.measure if self.valid_measure is None else self.valid_measure)
 
-    def _evaluation(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
-        evaluator = Evaluator(self._watched_measure(), rows)
-        name = str(self._watched_measure())
-
-        def evaluate(scores: np.ndarray) -> dict[str, float]:
-            total, mass = mean_value(evaluator.values(scores), "skip", rows.query_weight)
-            return {name: total / mass if mass > 0 else float("nan")}
-
-        return evaluate
-
     def _own_callbacks(self, sets: dict[str, Dataset]) -> list[Callback]:
         own: list[Callback] = []
         if self.early_stopping is not None:
-            name = _leading_set(sets)
+            name = leading_set(sets)
             own.append(EarlyStopping(self.early_stopping, name, str(self._watched_measure())))
         if self.verbose:
             own.append(Progress())
@@ -251,7 +247,7 @@ class BoostedTrees(Ranker):
         """Note the best round; with early stopping drop the trees after it."""
         if not sets or not self.forest_.n_trees:
             return
-        best = best_round(self.history_, _leading_set(sets), str(self._watched_measure()))
+        best = best_round(self.history_, leading_set(sets), str(self._watched_measure()))
         self.best_iteration_ = best or self.forest_.n_trees
         if self.early_stopping is not None:
             self.forest_ = self.forest_.first(self.best_iteration_)
@@ -370,58 +366,3 @@ def _comparable(params: dict[str, Any]) -> dict[str, Any]:
         return value.item() if isinstance(value, np.generic) else value
 
     return {name: plain(value) for name, value in params.items()}
-
-
-def _named_sets(
-    valid: Dataset | Mapping[str, Dataset] | None, early_stopping: int | None
-) -> dict[str, Dataset]:
-    if valid is None:
-        valid = {}
-    sets = {"valid": valid} if isinstance(valid, Dataset) else valid
-    if not isinstance(sets, Mapping):
-        raise DataError(
-            f"valid must be a Dataset or a dict of Datasets by name, not a {type(valid).__name__}"
-        )
-    if not sets and early_stopping is not None:
-        raise ParameterError(
-            f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
-        )
-    for name, rows in sets.items():
-        if not isinstance(rows, Dataset) or rows.y is None:
-            raise DataError(f"the validation set {name!r} must be a Dataset with labels")
-    return dict(sets)
-
-
-def _leading_set(sets: dict[str, Dataset]) -> str:
-    return "valid" if "valid" in sets else list(sets)[-1]
-
-
-def _check_watchable(watched: dict[str, Watched], name: str) -> None:
-    """Refuse to stop early by a measure that has no value on the set."""
-    rows = watched[name]
-    for measure_name, value in rows.evaluate(rows.scores).items():
-        if np.isnan(value):
-            raise DataError(
-                f"early_stopping cannot watch {measure_name} on the validation set {name!r}, where "
-                "it has no value (every query is blank or weighs 0): pass other data, or leave "
-                "early_stopping out"
-            )
-
-
-def _binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
-    check_features(
-        f"the validation set {name!r}",
-        rows.n_features,
-        rows.feature_names,
-        train.n_features,
-        train.feature_names,
-    )
-    if rows.X is not None:
-        return apply_mapper(rows.X, mapper)
-    binned = rows.binned_as_saved()
-    if not binned.mapper.equals(mapper):
-        raise DataError(
-            f"the validation set {name!r} holds only bins, and they are not those of the training "
-            "data: save it with like=<the training data>"
-        )
-    return binned

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.data._binning_kernels import BLOCK
 from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import replacing
@@ -23,7 +24,6 @@ from rankinite.errors import DataError
 _FORMAT, _VERSION = "rankinite-dataset", "1"
 _LARGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors library
 _DTYPES = {"U8": np.uint8, "I64": np.int64, "F64": np.float64}
-_BLOCK = 16
 
 
 def save_binned(
@@ -133,7 +133,7 @@ def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:
         raise _damaged(path, "its header lacks n_features or max_bins") from error
     if n_features < 1 or not 2 <= max_bins <= 255:
         raise _damaged(path, f"it has {n_features} features and max_bins={max_bins}")
-    if blocks.ndim != 3 or blocks.shape[::2] != (-(-n_features // _BLOCK), _BLOCK):
+    if blocks.ndim != 3 or blocks.shape[::2] != (-(-n_features // BLOCK), BLOCK):
         raise _damaged(path, f"bins of shape {blocks.shape} do not fit {n_features} features")
     fits = len(edge_offsets) == n_features + 1 and edge_offsets[0] == 0
     if not fits or edge_offsets[-1] != len(edges) or (np.diff(edge_offsets) < 0).any():

@@ -4,9 +4,8 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
+from rankinite.data._binning_kernels import MISSING_BIN
 from rankinite.data._row_key_kernels import mix
-
-MISSING = 255
 
 
 @parallel_kernel()
@@ -49,10 +48,10 @@ def _sides(threshold, missing_left):
 
     Looked up, not compared: which way a row goes is a coin toss to the branch predictor.
     """
-    goes_left = np.zeros(MISSING + 1, np.uint32)
+    goes_left = np.zeros(MISSING_BIN + 1, np.uint32)
     for b in range(threshold + 1):
         goes_left[b] = 1
-    goes_left[MISSING] = missing_left
+    goes_left[MISSING_BIN] = missing_left
     return goes_left
 
 

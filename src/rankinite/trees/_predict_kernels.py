@@ -11,9 +11,10 @@ ROWS_AT_ONCE = 64
 
 
 @kernel()
-def _score_rows(
+def score_serial(
     X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
 ):
+    """Add every tree's value to `scores`, tree after tree, on the calling thread."""
     n_trees = node_offsets.shape[0] - 1
     for first in range(0, X.shape[0], ROWS_AT_ONCE):
         last = min(X.shape[0], first + ROWS_AT_ONCE)
@@ -31,16 +32,6 @@ def _score_rows(
                 scores[row] += value[leaves + ~child]
 
 
-@kernel()
-def score_serial(
-    X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
-):
-    """Add every tree's value to `scores`, tree after tree, on the calling thread."""
-    _score_rows(
-        X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
-    )
-
-
 @parallel_kernel()
 def score_parallel(
     X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
@@ -51,7 +42,7 @@ def score_parallel(
     for step in prange(n_steps):
         first = step * ROWS_AT_ONCE
         last = min(n_rows, first + ROWS_AT_ONCE)
-        _score_rows(
+        score_serial(
             X[first:last],
             feature,
             threshold,

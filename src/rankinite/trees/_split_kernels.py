@@ -4,9 +4,8 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
+from rankinite.data._binning_kernels import MISSING_BIN
 from rankinite.trees._histogram_kernels import N_BINS
-
-MISSING = N_BINS - 1
 
 
 @kernel()
@@ -25,12 +24,12 @@ def _scan(cells, masses, count_bits, newton, n_bins, total, total_mass, min_samp
     mask = (np.int64(1) << count_bits) - 1
     n_total = total & mask
     sum_total = float(total >> count_bits)
-    n_missing = cells[MISSING] & mask
+    n_missing = cells[MISSING_BIN] & mask
     best, almost_best, best_bin, best_missing_left = 0.0, 0.0, 0, False
     # One pass with the missing rows on the right, one with them on the left.
     for direction in range(2 if n_missing > 0 else 1):
-        left = cells[MISSING] if direction == 1 else np.int64(0)
-        left_mass = masses[MISSING] if direction == 1 else np.int64(0)
+        left = cells[MISSING_BIN] if direction == 1 else np.int64(0)
+        left_mass = masses[MISSING_BIN] if direction == 1 else np.int64(0)
         # With no missing rows a split at the last bin leaves the right side empty; with missing
         # rows it separates those from all others.
         for b in range(n_bins):

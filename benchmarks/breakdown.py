@@ -1,0 +1,68 @@
+"""Where the time of a tree goes: milliseconds in each kernel, on rows like a web collection's.
+
+python benchmarks/breakdown.py [--queries 6000] [--leaves 31 255] [--measure ndcg@10]
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections import Counter
+from typing import Any
+
+import rankinite as rk
+import web_like
+from rankinite.boosting import loop
+from rankinite.lambdas import gradients
+from rankinite.trees import grower
+
+PARTS = {
+    gradients: ("all_lambdas",),
+    grower: ("gather_cells", "build_histogram", "best_splits", "partition_rows"),
+    loop: ("pack_gradients", "sums_over_leaves", "add_grown_tree"),
+}
+
+
+def watch(module: Any, name: str, seconds: Counter[str]) -> None:
+    """Replace a function by one that also adds up its time."""
+    function = getattr(module, name)
+
+    def timed(*arguments: Any) -> Any:
+        started = time.perf_counter()
+        result = function(*arguments)
+        seconds[name] += time.perf_counter() - started
+        return result
+
+    setattr(module, name, timed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=6000)
+    parser.add_argument("--leaves", type=int, nargs="+", default=[31, 255])
+    parser.add_argument("--trees", type=int, default=15)
+    parser.add_argument("--measure", default="ndcg@10")
+    arguments = parser.parse_args()
+    train = web_like.dataset(arguments.queries)
+    train.binned()
+    rk.LambdaMART(n_estimators=1).fit(train)  # compiles
+    seconds: Counter[str] = Counter()
+    for module, names in PARTS.items():
+        for name in names:
+            watch(module, name, seconds)
+    for leaves in arguments.leaves:
+        seconds.clear()
+        model = rk.LambdaMART(
+            arguments.measure, n_estimators=arguments.trees, max_leaf_nodes=leaves
+        )
+        started = time.perf_counter()
+        model.fit(train)
+        total = time.perf_counter() - started
+        seconds["everything else"] = total - sum(seconds.values())
+        print(f"\n{leaves} leaves: {1e3 * total / arguments.trees:.1f} ms a tree")
+        for name, spent in seconds.most_common():
+            print(f"  {name:18}{1e3 * spent / arguments.trees:8.1f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,84 @@
+"""The sets that are measured after every round: taking them in, binning and measuring them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+
+from rankinite.boosting.loop import Watched
+from rankinite.data import Dataset
+from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.errors import DataError, ParameterError
+from rankinite.measures import Measure
+from rankinite.measures.evaluation import Evaluator, mean_value
+from rankinite.models.ranker import check_features
+
+
+def named_sets(
+    valid: Dataset | Mapping[str, Dataset] | None, early_stopping: int | None
+) -> dict[str, Dataset]:
+    """What ``fit`` was given as `valid`, as sets by name."""
+    if valid is None:
+        valid = {}
+    sets = {"valid": valid} if isinstance(valid, Dataset) else valid
+    if not isinstance(sets, Mapping):
+        raise DataError(
+            f"valid must be a Dataset or a dict of Datasets by name, not a {type(valid).__name__}"
+        )
+    if not sets and early_stopping is not None:
+        raise ParameterError(
+            f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
+        )
+    for name, rows in sets.items():
+        if not isinstance(rows, Dataset) or rows.y is None:
+            raise DataError(f"the validation set {name!r} must be a Dataset with labels")
+    return dict(sets)
+
+
+def leading_set(sets: dict[str, Dataset]) -> str:
+    """The name of the set that decides when to stop and which round was best."""
+    return "valid" if "valid" in sets else list(sets)[-1]
+
+
+def check_watchable(watched: dict[str, Watched], name: str) -> None:
+    """Refuse to stop early by a measure that has no value on the set."""
+    rows = watched[name]
+    for measure_name, value in rows.evaluate(rows.scores).items():
+        if np.isnan(value):
+            raise DataError(
+                f"early_stopping cannot watch {measure_name} on the validation set {name!r}, where "
+                "it has no value (every query is blank or weighs 0): pass other data, or leave "
+                "early_stopping out"
+            )
+
+
+def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
+    """A validation set in the bins of the training data."""
+    check_features(
+        f"the validation set {name!r}",
+        rows.n_features,
+        rows.feature_names,
+        train.n_features,
+        train.feature_names,
+    )
+    if rows.X is not None:
+        return apply_mapper(rows.X, mapper)
+    binned = rows.binned_as_saved()
+    if not binned.mapper.equals(mapper):
+        raise DataError(
+            f"the validation set {name!r} holds only bins, and they are not those of the training "
+            "data: save it with like=<the training data>"
+        )
+    return binned
+
+
+def mean_of(watched: Measure, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+    """The mean of a measure on a set, by its name, as a function of the scores."""
+    evaluator = Evaluator(watched, rows)
+
+    def evaluate(scores: np.ndarray) -> dict[str, float]:
+        total, mass = mean_value(evaluator.values(scores), "skip", rows.query_weight)
+        return {str(watched): total / mass if mass > 0 else float("nan")}
+
+    return evaluate
