@@ -7,7 +7,13 @@ import numpy as np
 from naive import trees as naive
 from rankinite.data.binning import bin_matrix
 from rankinite.distributed import Serial
-from rankinite.trees import Grower, GrowthParameters, pack_gradients
+from rankinite.trees import (
+    Grower,
+    GrowthParameters,
+    gradients,
+    pack_least_squares,
+    pack_newton,
+)
 
 SERIAL = Serial()
 
@@ -29,37 +35,44 @@ def bins_of(binned):
     return np.stack([binned.column(f) for f in range(binned.n_features)], axis=1)
 
 
-def channels_of(lam, w=None):
-    """The packed λ with counts, and the packed w if there is one."""
-    channels = [pack_gradients(np.asarray(lam, np.float64), len(lam), True, SERIAL)]
-    if w is not None:
-        channels.append(pack_gradients(np.asarray(w, np.float64), len(lam), False, SERIAL))
-    return channels
+def packed_of(lam, w=None):
+    """The cells of λ, and of w if there is one."""
+    n = len(lam)
+    lam = gradients(np.asarray(lam, np.float64), SERIAL)
+    if w is None:
+        return pack_least_squares(lam, n)
+    return pack_newton(lam, gradients(np.asarray(w, np.float64), SERIAL), n)
 
 
-def integers_of(packed):
-    return packed.cells >> packed.count_bits
-
-
-def problem_of(binned, channels, min_samples_leaf=1):
-    """The same problem for the twin, on the same integers."""
-    w = integers_of(channels[1]) if len(channels) > 1 else None
-    return naive.Problem(
-        bins_of(binned), binned.mapper.n_bins, integers_of(channels[0]), w, min_samples_leaf
+def fields_of(packed, cells=None):
+    """(q, v, count) of cells, or of sums of them, as Python's integers, which have no width."""
+    cells = [int(cell) for cell in (packed.cells if cells is None else cells)]
+    above = [cell >> packed.cell_count_bits for cell in cells]
+    return (
+        [x >> packed.w_bits for x in above],
+        [x & (2**packed.w_bits - 1) for x in above],
+        [cell & (2**packed.cell_count_bits - 1) for cell in cells],
     )
+
+
+def problem_of(binned, packed, min_samples_leaf=1):
+    """The same problem for the twin, on the same integers."""
+    lam, w, _ = fields_of(packed)
+    w = w if packed.n_channels > 1 else None
+    return naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, w, min_samples_leaf)
 
 
 def some_keys(n):
     return np.random.default_rng([9, n]).integers(0, 2**64, n, np.uint64)
 
 
-def grow(binned, channels, seed=1, keys=None, **parameters):
+def grow(binned, packed, seed=1, keys=None, **parameters):
     parameters = {"min_samples_leaf": 1, **parameters}
-    if len(channels) > 1:
+    if packed.n_channels > 1:
         parameters["split"] = "newton"
     keys = some_keys(binned.n_rows) if keys is None else keys
     grower = Grower(binned, GrowthParameters(**parameters), keys, binned.n_rows, SERIAL)
-    return grower.grow(channels, np.uint64(seed))
+    return grower.grow(packed, np.uint64(seed))
 
 
 def leaf_rows(grown):

@@ -5,7 +5,7 @@ import pytest
 
 from rankinite.errors import ModelFileError
 from rankinite.trees import Forest, Tree
-from trees.cases import binned_of, channels_of, grow, integer_features
+from trees.cases import binned_of, grow, integer_features, packed_of
 
 N_FEATURES = 5
 
@@ -15,7 +15,7 @@ def some_trees():
     binned = binned_of(integer_features(150, N_FEATURES))
     rng = np.random.default_rng(0)
     trees = [
-        grow(binned, channels_of(rng.normal(size=150)), max_leaf_nodes=n).tree for n in (4, 1, 6, 2)
+        grow(binned, packed_of(rng.normal(size=150)), max_leaf_nodes=n).tree for n in (4, 1, 6, 2)
     ]
     return [tree.with_values(rng.normal(size=tree.n_leaves)) for tree in trees]
 

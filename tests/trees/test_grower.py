@@ -12,22 +12,22 @@ from naive import trees as naive
 from rankinite._numba import threads
 from rankinite.data.row_keys import row_keys
 from rankinite.data.seeds import derive_seed, draw_without_replacement
-from rankinite.trees import Grower, GrowthParameters, pack_gradients
+from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
 from rankinite.trees.grower import ROWS_A_PART
 from trees.cases import (
     SERIAL,
     arrays_of,
     binned_of,
-    channels_of,
     grow,
     integer_features,
     leaf_rows,
+    packed_of,
     problem_of,
     some_keys,
 )
 
 
-def assert_equals_twin(grown, twin, binned, channels):
+def assert_equals_twin(grown, twin, binned, packed):
     tree = grown.tree
     assert tree.feature.tolist() == [split.feature for split in twin.splits]
     assert tree.bin.tolist() == [split.bin for split in twin.splits]
@@ -35,7 +35,7 @@ def assert_equals_twin(grown, twin, binned, channels):
     assert (tree.left.tolist(), tree.right.tolist()) == (twin.left, twin.right)
     assert leaf_rows(grown) == twin.leaf_rows
     assert tree.count.tolist() == [len(rows) for rows in twin.leaf_rows]
-    unit = channels[0].scale ** 2 / (channels[1].scale if len(channels) > 1 else 1.0)
+    unit = packed.lam_scale**2 / packed.w_scale
     np.testing.assert_array_equal(tree.gain, [split.gain / unit for split in twin.splits])
     for feature, b, threshold in zip(tree.feature, tree.bin, tree.threshold, strict=True):
         edges = np.append(binned.mapper.feature_edges(feature), np.inf)
@@ -59,10 +59,10 @@ def test_equals_growing_by_recomputation(
     rng = np.random.default_rng(seed)
     binned = binned_of(integer_features(n, 4, n_values=n_values, missing=missing, seed=seed))
     lam = rng.integers(-levels, levels + 1, n)
-    channels = channels_of(lam, rng.integers(0, 4, n) if newton else None)
-    grown = grow(binned, channels, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes)
-    twin = naive.grow(problem_of(binned, channels, min_samples_leaf), max_leaf_nodes)
-    assert_equals_twin(grown, twin, binned, channels)
+    packed = packed_of(lam, rng.integers(0, 4, n) if newton else None)
+    grown = grow(binned, packed, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes)
+    twin = naive.grow(problem_of(binned, packed, min_samples_leaf), max_leaf_nodes)
+    assert_equals_twin(grown, twin, binned, packed)
 
 
 @pytest.mark.parametrize("newton", [False, True])
@@ -71,7 +71,7 @@ def test_draws_equal_the_twin(newton):
     n, n_features, row_fraction, feature_fraction = 80, 7, 0.6, 0.4
     rng = np.random.default_rng(0)
     binned = binned_of(integer_features(n, n_features))
-    channels = channels_of(rng.normal(size=n), rng.random(n) if newton else None)
+    packed = packed_of(rng.normal(size=n), rng.random(n) if newton else None)
     keys = some_keys(n)
     for seed in (1, 2, 3):
 
@@ -85,16 +85,16 @@ def test_draws_equal_the_twin(newton):
 
         grown = grow(
             binned,
-            channels,
+            packed,
             seed,
             max_leaf_nodes=8,
             min_samples_leaf=3,
             row_fraction=row_fraction,
             feature_fraction=feature_fraction,
         )
-        twin = naive.grow(problem_of(binned, channels, 3), 8, rows_of, features_of)
+        twin = naive.grow(problem_of(binned, packed, 3), 8, rows_of, features_of)
         assert len(twin.splits) > 3
-        assert_equals_twin(grown, twin, binned, channels)
+        assert_equals_twin(grown, twin, binned, packed)
 
 
 def test_a_grower_used_before_grows_the_same_tree():
@@ -106,9 +106,9 @@ def test_a_grower_used_before_grows_the_same_tree():
     parameters = GrowthParameters(max_leaf_nodes=12, min_samples_leaf=5, row_fraction=0.7)
     used = Grower(binned, parameters, keys, n, SERIAL)
     for seed in (4, 5, 4):
-        channels = channels_of(rng.normal(size=n))
+        packed = packed_of(rng.normal(size=n))
         fresh = Grower(binned, parameters, keys, n, SERIAL)
-        grown = [grower.grow(channels, np.uint64(seed)) for grower in (used, fresh)]
+        grown = [grower.grow(packed, np.uint64(seed)) for grower in (used, fresh)]
         assert arrays_of(grown[0]) == arrays_of(grown[1])
 
 
@@ -153,13 +153,12 @@ def test_any_number_of_workers_grows_the_same_tree(row_fraction):
     )
 
     def work(communicator, rows, found):
-        channels = [
-            pack_gradients(lam[rows], n, True, communicator),
-            pack_gradients(w[rows], n, False, communicator),
-        ]
+        packed = pack_newton(
+            gradients(lam[rows], communicator), gradients(w[rows], communicator), n
+        )
         own = binned.select_rows(rows)
         grower = Grower(own, parameters, keys[rows], n, communicator)
-        tree = grower.grow(channels, np.uint64(3)).tree
+        tree = grower.grow(packed, np.uint64(3)).tree
         found.append([getattr(tree, name).tobytes() for name in tree.__dataclass_fields__])
 
     found = []
@@ -186,14 +185,15 @@ ROW_COUNTS = [100, *(m * ROWS_A_PART + d for m in (1, 2) for d in (-1, 0, 1)), 4
 def test_one_thread_and_two_grow_equal_bytes(n):
     rng = np.random.default_rng(n)
     binned = binned_of(rng.normal(size=(n, 18)), max_bins=63)
-    channels = channels_of(rng.normal(size=n), rng.random(n))
-    for row_fraction in (1.0, 0.6):
-        found = []
-        for n_threads in (1, 2):
-            with threads(n_threads):
-                grown = grow(binned, channels, max_leaf_nodes=6, row_fraction=row_fraction)
-                found.append(arrays_of(grown))
-        assert found[0] == found[1]
+    lam, w = rng.normal(size=n), rng.random(n)
+    for packed in (packed_of(lam), packed_of(lam, w)):
+        for row_fraction in (1.0, 0.6):
+            found = []
+            for n_threads in (1, 2):
+                with threads(n_threads):
+                    grown = grow(binned, packed, max_leaf_nodes=6, row_fraction=row_fraction)
+                    found.append(arrays_of(grown))
+            assert found[0] == found[1]
 
 
 def test_the_order_of_rows_is_irrelevant():
@@ -211,7 +211,7 @@ def test_the_order_of_rows_is_irrelevant():
         keys = row_keys(binned, labels[rows], None, offsets)
         grown = grow(
             binned,
-            channels_of(lam[rows]),
+            packed_of(lam[rows]),
             keys=keys,
             max_leaf_nodes=10,
             row_fraction=0.5,
@@ -224,11 +224,11 @@ def test_the_order_of_rows_is_irrelevant():
 def test_seeds_draw_different_trees():
     n = 400
     binned = binned_of(integer_features(n, 10))
-    channels = channels_of(np.random.default_rng(0).normal(size=n))
+    packed = packed_of(np.random.default_rng(0).normal(size=n))
     for fractions in ({"row_fraction": 0.5}, {"feature_fraction": 0.3}):
-        grown = {tuple(arrays_of(grow(binned, channels, seed, **fractions))) for seed in range(4)}
+        grown = {tuple(arrays_of(grow(binned, packed, seed, **fractions))) for seed in range(4)}
         assert len(grown) == 4
-    assert len({tuple(arrays_of(grow(binned, channels, seed))) for seed in range(4)}) == 1
+    assert len({tuple(arrays_of(grow(binned, packed, seed))) for seed in range(4)}) == 1
 
 
 def test_a_tiny_feature_fraction_leaves_one_feature_a_node():
@@ -236,17 +236,17 @@ def test_a_tiny_feature_fraction_leaves_one_feature_a_node():
     X = np.ascontiguousarray(np.repeat(np.random.default_rng(0).normal(size=(n, 1)), 12, axis=1))
     binned = binned_of(X)
     lam = X[:, 0]
-    grown = grow(binned, channels_of(lam), feature_fraction=0.01, max_leaf_nodes=20)
+    grown = grow(binned, packed_of(lam), feature_fraction=0.01, max_leaf_nodes=20)
     # The columns are equal, so each node splits by whichever feature it was given.
     assert len(np.unique(grown.tree.feature)) > 5
-    everything = grow(binned, channels_of(lam), max_leaf_nodes=20)
+    everything = grow(binned, packed_of(lam), max_leaf_nodes=20)
     np.testing.assert_array_equal(everything.tree.feature, 0)
 
 
 @pytest.mark.parametrize("max_leaf_nodes", [1, 2, 3, 17])
 def test_the_number_of_leaves_is_respected(max_leaf_nodes):
     binned = binned_of(np.arange(200.0)[:, None])
-    grown = grow(binned, channels_of(np.arange(200.0) ** 2), max_leaf_nodes=max_leaf_nodes)
+    grown = grow(binned, packed_of(np.arange(200.0) ** 2), max_leaf_nodes=max_leaf_nodes)
     assert grown.tree.n_leaves == max_leaf_nodes
     assert sorted(grown.rows.tolist()) == list(range(200))
 
@@ -254,8 +254,8 @@ def test_the_number_of_leaves_is_respected(max_leaf_nodes):
 @pytest.mark.parametrize("min_samples_leaf", [1, 7, 50, 101])
 def test_every_leaf_has_enough_rows(min_samples_leaf):
     binned = binned_of(integer_features(200, 5))
-    channels = channels_of(np.random.default_rng(0).normal(size=200))
-    grown = grow(binned, channels, min_samples_leaf=min_samples_leaf, max_leaf_nodes=200)
+    packed = packed_of(np.random.default_rng(0).normal(size=200))
+    grown = grow(binned, packed, min_samples_leaf=min_samples_leaf, max_leaf_nodes=200)
     assert grown.tree.count.min() >= min(min_samples_leaf, 200)
     assert grown.tree.count.sum() == 200
     assert (grown.tree.n_leaves == 1) == (min_samples_leaf > 100)
@@ -273,7 +273,7 @@ NOTHING_TO_SPLIT = {
 @pytest.mark.parametrize(("X", "lam"), NOTHING_TO_SPLIT.values(), ids=list(NOTHING_TO_SPLIT))
 def test_one_leaf_where_there_is_nothing_to_split(X, lam):
     for w in (None, np.full(len(lam), 0.3)):
-        grown = grow(binned_of(X), channels_of(lam, w))
+        grown = grow(binned_of(X), packed_of(lam, w))
         assert grown.tree.n_leaves == 1
         assert len(grown.tree.feature) == 0
         assert leaf_rows(grown) == [list(range(len(lam)))]
@@ -282,7 +282,7 @@ def test_one_leaf_where_there_is_nothing_to_split(X, lam):
 def test_a_pure_leaf_is_not_split_again():
     X = np.arange(90.0)[:, None]
     lam = np.repeat([1 / 3, -0.1, 0.7], 30)
-    grown = grow(binned_of(X), channels_of(lam), max_leaf_nodes=31)
+    grown = grow(binned_of(X), packed_of(lam), max_leaf_nodes=31)
     assert sorted(leaf_rows(grown)) == [list(range(a, a + 30)) for a in (0, 30, 60)]
 
 
@@ -294,8 +294,8 @@ def test_the_unit_of_the_gradients_does_not_change_the_splits(unit):
     binned = binned_of(integer_features(n, 4))
     lam = np.random.default_rng(0).integers(-100, 101, n) * 2.0**-7
     for w in (None, np.ones(n)):
-        plain = grow(binned, channels_of(lam, w))
-        scaled = grow(binned, channels_of(lam * unit, None if w is None else w * unit))
+        plain = grow(binned, packed_of(lam, w))
+        scaled = grow(binned, packed_of(lam * unit, None if w is None else w * unit))
         assert arrays_of(scaled)[:6] == arrays_of(plain)[:6]
         with np.errstate(over="ignore"):
             expected = plain.tree.gain * unit * (unit if w is None else 1.0)
@@ -307,14 +307,14 @@ def test_equal_columns_the_lower_wins():
     X[:, 19] = X[:, 3]
     X[:, 18] = X[:, 2] = X[:, 3]
     lam = np.nan_to_num(X[:, 3], nan=9.0) ** 2
-    grown = grow(binned_of(X), channels_of(lam), max_leaf_nodes=6)
+    grown = grow(binned_of(X), packed_of(lam), max_leaf_nodes=6)
     np.testing.assert_array_equal(grown.tree.feature, 2)
 
 
 def test_equal_leaves_the_lower_number_is_split_first():
     """Both halves are worth the same; the left one keeps the number 0."""
     lam = np.array([10.0, 12.0, 0.0, 2.0])
-    grown = grow(binned_of(np.arange(4.0)[:, None]), channels_of(lam), max_leaf_nodes=3)
+    grown = grow(binned_of(np.arange(4.0)[:, None]), packed_of(lam), max_leaf_nodes=3)
     assert grown.tree.bin.tolist() == [1, 0]
     assert grown.tree.count.tolist() == [1, 2, 1]
 
@@ -329,7 +329,7 @@ def test_equals_scikit_learn(min_samples_leaf, max_leaf_nodes):
     y = 30 * X[:, 0] - X[:, 1] ** 2 + rng.integers(0, 1000, 400)
     growth = {"max_leaf_nodes": max_leaf_nodes, "min_samples_leaf": min_samples_leaf}
     peer = DecisionTreeRegressor(random_state=0, **growth).fit(X, y)
-    grown = grow(binned_of(X), channels_of(y), **growth)
+    grown = grow(binned_of(X), packed_of(y), **growth)
     assert grown.tree.n_leaves == peer.get_n_leaves()
     found = np.empty(400)
     for rows in leaf_rows(grown):

@@ -6,69 +6,120 @@ import pytest
 from naive import trees as naive
 from rankinite.trees._histogram_kernels import ROWS_AT_ONCE, build_histogram, gather_cells
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
-from trees.cases import binned_of, bins_of, channels_of, integer_features, integers_of, some_keys
+from rankinite.trees.fixed_point import ROWS_AT_MOST
+from trees.cases import (
+    binned_of,
+    bins_of,
+    fields_of,
+    integer_features,
+    packed_of,
+    some_keys,
+)
 
 
-def histogram_of(binned, rows, cells, n_parts):
+def histogram_of(binned, rows, packed, n_parts, rows_at_most=ROWS_AT_MOST):
+    """What the kernel sums: (Σq, count), and Σv for Newton, each (n_features, 256)."""
     rows = np.asarray(rows, np.uint32)
     gathered = np.empty(len(rows), np.int64)
-    gather_cells(cells, rows, n_parts, gathered)
+    gather_cells(packed.cells, rows, n_parts, gathered)
     n_blocks = binned.blocks.shape[0]
-    histogram = np.full((n_blocks, 16 * 256), -1, np.int64)
+    histogram = np.full((n_blocks, packed.n_channels, 16 * 256), -1, np.int64)
     partial = np.full((n_parts, *histogram.shape), -1, np.int64)
-    if n_parts == 1:
-        partial = histogram[np.newaxis]
-    build_histogram(binned.blocks.view(np.uint64), rows, gathered, partial, histogram)
-    return histogram.reshape(-1, 256)[: binned.n_features]
+    build_histogram(
+        binned.blocks.view(np.uint64),
+        rows,
+        gathered,
+        packed.w_bits,
+        packed.cell_count_bits,
+        packed.count_bits,
+        rows_at_most,
+        histogram[np.newaxis] if n_parts == 1 else partial,
+        histogram,
+    )
+    channels = histogram.swapaxes(0, 1).reshape(packed.n_channels, -1, 256)
+    channels = channels[:, : binned.n_features]
+    counts = channels[0] & (2**packed.count_bits - 1)
+    return [channels[0] >> packed.count_bits, counts, *channels[1:]]
 
 
+def by_loops(binned, rows, packed):
+    q, v, one = fields_of(packed)
+    fields = [q, one, v] if packed.n_channels > 1 else [q, one]
+    return [naive.histogram(bins_of(binned), rows, field) for field in fields]
+
+
+def gradients_of(n, newton, seed=0):
+    rng = np.random.default_rng(seed)
+    return packed_of(rng.normal(size=n), rng.random(n) if newton else None)
+
+
+@pytest.mark.parametrize("newton", [False, True])
 @pytest.mark.parametrize("n_features", [1, 16, 17, 33])
-def test_histograms_equal_the_loops(n_features):
+def test_histograms_equal_the_loops(n_features, newton):
     n = 60
     binned = binned_of(integer_features(n, n_features))
-    packed = channels_of(np.random.default_rng(0).normal(size=n))[0]
+    packed = gradients_of(n, newton)
     some = np.flatnonzero(np.arange(n) % 3 != 1)
     for rows in (np.arange(n), some, np.array([5]), np.array([], np.int64)):
-        expected = naive.histogram(bins_of(binned), rows, packed.cells)
+        expected = by_loops(binned, rows, packed)
         for n_parts in (1, 2, 5):
-            found = histogram_of(binned, rows, packed.cells, n_parts)
-            np.testing.assert_array_equal(found, expected)
+            np.testing.assert_array_equal(histogram_of(binned, rows, packed, n_parts), expected)
 
 
-def test_cells_hold_the_sum_and_the_count():
-    n = 80
-    binned = binned_of(integer_features(n, 3))
-    packed = channels_of(np.random.default_rng(1).integers(-9, 10, n))[0]
-    rows = np.arange(n)
-    found = histogram_of(binned, rows, packed.cells, 1)
-    sums = naive.histogram(bins_of(binned), rows, integers_of(packed))
-    counts = naive.histogram(bins_of(binned), rows, np.ones(n, np.int64))
-    np.testing.assert_array_equal(found >> packed.count_bits, sums)
-    np.testing.assert_array_equal(found & (2**packed.count_bits - 1), counts)
-
-
-def test_a_parent_less_one_child_is_the_other_child():
+@pytest.mark.parametrize("newton", [False, True])
+def test_a_parent_less_one_child_is_the_other_child(newton):
     n = 100
     binned = binned_of(integer_features(n, 20))
-    packed = channels_of(np.random.default_rng(2).normal(size=n))[0]
+    packed = gradients_of(n, newton, seed=2)
     left = np.flatnonzero(binned.column(3) <= 2).astype(np.uint32)
     right = np.setdiff1d(np.arange(n), left).astype(np.uint32)
     parent, one, other = (
-        histogram_of(binned, rows, packed.cells, 2)
+        np.array(histogram_of(binned, rows, packed, 2))
         for rows in (np.arange(n, dtype=np.uint32), left, right)
     )
     np.testing.assert_array_equal(parent - one, other)
 
 
+@pytest.mark.parametrize("newton", [False, True])
 @pytest.mark.parametrize("more", [-1, 0, 1, ROWS_AT_ONCE + 1])
-def test_as_many_rows_as_are_fetched_at_once(more):
+def test_as_many_rows_as_are_fetched_at_once(more, newton):
     n = ROWS_AT_ONCE + more
     binned = binned_of(integer_features(n + 5, 2))
-    packed = channels_of(np.random.default_rng(3).normal(size=n + 5))[0]
+    packed = gradients_of(n + 5, newton, seed=3)
     rows = np.arange(5, n + 5)
-    expected = naive.histogram(bins_of(binned), rows, packed.cells)
+    expected = by_loops(binned, rows, packed)
     for n_parts in (1, 2):
-        np.testing.assert_array_equal(histogram_of(binned, rows, packed.cells, n_parts), expected)
+        np.testing.assert_array_equal(histogram_of(binned, rows, packed, n_parts), expected)
+
+
+@pytest.mark.parametrize("rows_at_most", [1, 7, 64, 100])
+def test_three_fields_unpacked_in_pieces_of_any_size(rows_at_most):
+    n = 100
+    binned = binned_of(integer_features(n, 3))
+    packed = gradients_of(n, True)
+    for rows in (np.arange(n), np.arange(1, n)):
+        expected = by_loops(binned, rows, packed)
+        for n_parts in (1, 2):
+            found = histogram_of(binned, rows, packed, n_parts, rows_at_most)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("newton", [False, True])
+@pytest.mark.parametrize("lam", [1.0, -1.0, np.nextafter(1, 0), -1 / 3])
+@pytest.mark.parametrize("more", [-1, 0, 1, ROWS_AT_MOST + 1])
+def test_no_field_overflows_where_all_rows_are_the_largest_and_in_one_bin(more, lam, newton):
+    """At, below and above the number of rows whose cells are added before they are unpacked."""
+    n = ROWS_AT_MOST + more
+    binned = binned_of(np.zeros((n + 3, 1)))
+    w = np.full(n + 3, 0.7) if newton else None
+    packed = packed_of(np.full(n + 3, lam), w)
+    q, v, _ = fields_of(packed)
+    for rows in (np.arange(n + 3), np.arange(3, n + 3)):
+        for n_parts in (1, 2):
+            sums = histogram_of(binned, rows, packed, n_parts)
+            found = [int(channel[0, 0]) for channel in sums]
+            expected = [len(rows) * q[0], len(rows), *([len(rows) * v[0]] if newton else [])]
+            assert found == expected
 
 
 @pytest.mark.parametrize("missing_left", [False, True])

@@ -16,7 +16,7 @@ from rankinite.trees import (
     score_features,
 )
 from rankinite.trees.scoring import SERIAL_ROWS
-from trees.cases import arrays_of, binned_of, bins_of, channels_of, grow, problem_of
+from trees.cases import arrays_of, binned_of, bins_of, grow, packed_of, problem_of
 
 both_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -46,8 +46,7 @@ def forest_on(X, n_trees=6, max_bins=255):
     binned = binned_of(X, max_bins)
     growth = {"max_leaf_nodes": 30, "feature_fraction": 0.4}
     grown = [
-        grow(binned, channels_of(rng.normal(size=len(X))), seed, **growth)
-        for seed in range(n_trees)
+        grow(binned, packed_of(rng.normal(size=len(X))), seed, **growth) for seed in range(n_trees)
     ]
     trees = [one.tree.with_values(rng.normal(size=one.tree.n_leaves)) for one in grown]
     return Forest.from_trees(trees), grown, trees, binned
@@ -97,9 +96,9 @@ def test_new_rows_at_and_beside_the_thresholds(dtype):
 def test_equals_walking_by_hand():
     X = awkward_features(120, np.float64)
     binned = binned_of(X)
-    channels = channels_of(np.random.default_rng(3).normal(size=120))
-    twin = naive.grow(problem_of(binned, channels), 7)
-    tree = grow(binned, channels, max_leaf_nodes=7).tree
+    packed = packed_of(np.random.default_rng(3).normal(size=120))
+    twin = naive.grow(problem_of(binned, packed), 7)
+    tree = grow(binned, packed, max_leaf_nodes=7).tree
     value = np.arange(7.0) ** 2
     expected = [value[twin.leaf_of(row)] for row in bins_of(binned)]
     forest = Forest.from_trees([tree.with_values(value)])
@@ -124,7 +123,7 @@ def test_no_trees_and_trees_of_one_leaf():
     start = np.array([1.0, 2.0, 3.0])
     empty = Forest.from_trees([])
     np.testing.assert_array_equal(score_features(empty, X, start), start)
-    leaf = grow(binned_of(X), channels_of(np.zeros(3))).tree.with_values([0.5])
+    leaf = grow(binned_of(X), packed_of(np.zeros(3))).tree.with_values([0.5])
     forest = Forest.from_trees([leaf, leaf])
     np.testing.assert_array_equal(score_features(forest, X, start), start + 1)
     np.testing.assert_array_equal(score_binned(forest, binned_of(X), start), start + 1)

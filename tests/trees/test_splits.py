@@ -6,32 +6,41 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from naive import trees as naive
-from rankinite.trees._split_kernels import best_splits
-from trees.cases import binned_of, bins_of, channels_of, integer_features, problem_of
+from rankinite.trees._split_kernels import N_SCRATCH, best_splits
+from trees.cases import binned_of, bins_of, fields_of, integer_features, packed_of, problem_of
 
 
-def kernel_splits(problem, channels, rows, allowed=None):
+def histogram_by_loops(problem, packed, rows):
+    """The histogram of `rows` in the layout of the kernels, (n_blocks, n_channels, 16 · 256)."""
+    n_features = problem.bins.shape[1]
+    n_blocks = -(-n_features // 16)
+    channels = np.zeros((packed.n_channels, n_blocks * 16, 256), np.int64)
+    cells = [(q << packed.count_bits) + 1 for q in problem.lam]
+    channels[0, :n_features] = naive.histogram(problem.bins, rows, cells)
+    if problem.w is not None:
+        channels[1, :n_features] = naive.histogram(problem.bins, rows, problem.w)
+    blocks = channels.reshape(packed.n_channels, n_blocks, 16 * 256)
+    return np.ascontiguousarray(blocks.swapaxes(0, 1))
+
+
+def kernel_splits(problem, packed, rows, allowed=None):
     """Gain, bin and missing direction of every feature."""
     n_features = problem.bins.shape[1]
-    histograms = [
-        np.array(naive.histogram(problem.bins, rows, packed.cells), np.int64) for packed in channels
-    ]
+    histogram = histogram_by_loops(problem, packed, rows)
     gains, bins = np.full((2, n_features), -1.0), np.zeros((2, n_features), np.uint8)
     missing_left = np.zeros((2, n_features), np.bool_)
     allowed = np.ones(n_features, np.bool_) if allowed is None else allowed
     # As a pair of siblings, the other one given by the parent of both (here twice the node).
     best_splits(
-        histograms[0],
-        histograms[-1],
-        2 * histograms[0],
-        2 * histograms[-1],
+        histogram,
+        2 * histogram,
         2,
         True,
-        channels[0].count_bits,
-        len(channels) > 1,
+        packed.count_bits,
         np.asarray(problem.n_bins),
         np.stack([allowed, allowed]),
         problem.min_samples_leaf,
+        np.empty((3, N_SCRATCH, 257)),
         gains,
         bins,
         missing_left,
@@ -40,8 +49,8 @@ def kernel_splits(problem, channels, rows, allowed=None):
     return gains[0], bins[0], missing_left[0]
 
 
-def assert_equals_search(problem, channels, rows):
-    gains, bins, missing_left = kernel_splits(problem, channels, rows)
+def assert_equals_search(problem, packed, rows):
+    gains, bins, missing_left = kernel_splits(problem, packed, rows)
     for feature in range(problem.bins.shape[1]):
         best = naive.best_split(problem, rows, [feature])
         assert gains[feature] == (0.0 if best is None else best.gain)
@@ -64,28 +73,27 @@ def test_equals_exhaustive_search(n, n_values, missing, min_samples_leaf, newton
     binned = binned_of(integer_features(n, 5, n_values=n_values, missing=missing, seed=seed))
     # Few levels of λ make many equal splits; w is 0 for some rows.
     lam = rng.integers(-levels, levels + 1, n)
-    channels = channels_of(lam, rng.integers(0, 4, n) if newton else None)
-    problem = problem_of(binned, channels, min_samples_leaf)
-    assert_equals_search(problem, channels, np.arange(n))
-    assert_equals_search(problem, channels, np.arange(0, n, 2))
+    packed = packed_of(lam, rng.integers(0, 4, n) if newton else None)
+    problem = problem_of(binned, packed, min_samples_leaf)
+    assert_equals_search(problem, packed, np.arange(n))
+    assert_equals_search(problem, packed, np.arange(0, n, 2))
 
 
 def test_real_gradients():
     rng = np.random.default_rng(5)
     for newton in (False, True):
         binned = binned_of(rng.normal(size=(90, 3)))
-        channels = channels_of(rng.normal(size=90), rng.random(90) if newton else None)
-        problem = problem_of(binned, channels, 4)
-        assert_equals_search(problem, channels, np.arange(90))
+        packed = packed_of(rng.normal(size=90), rng.random(90) if newton else None)
+        problem = problem_of(binned, packed, 4)
+        assert_equals_search(problem, packed, np.arange(90))
 
 
 def one_feature(bins, lam, n_bins, min_samples_leaf=1):
-    channels = channels_of(np.asarray(lam, np.float64))
-    problem = naive.Problem(
-        np.array(bins, np.uint8)[:, None], [n_bins], lam, None, min_samples_leaf
-    )
-    gains, found, missing_left = kernel_splits(problem, channels, range(len(lam)))
-    return gains[0] / channels[0].scale ** 2, found[0], missing_left[0]
+    packed = packed_of(np.asarray(lam, np.float64))
+    q, _, _ = fields_of(packed)
+    problem = naive.Problem(np.array(bins, np.uint8)[:, None], [n_bins], q, None, min_samples_leaf)
+    gains, found, missing_left = kernel_splits(problem, packed, range(len(lam)))
+    return gains[0] / packed.lam_scale**2, found[0], missing_left[0]
 
 
 def test_the_gain_is_the_fall_of_the_squared_error():
@@ -127,11 +135,11 @@ def test_min_samples_leaf_holds_on_both_sides():
 
 def test_features_that_are_not_allowed_have_no_gain():
     binned = binned_of(integer_features(30, 6))
-    channels = channels_of(np.random.default_rng(0).normal(size=30))
-    problem = problem_of(binned, channels)
+    packed = packed_of(np.random.default_rng(0).normal(size=30))
+    problem = problem_of(binned, packed)
     allowed = np.array([True, False, True, False, False, True])
-    free = kernel_splits(problem, channels, range(30))[0]
-    gains = kernel_splits(problem, channels, range(30), allowed)[0]
+    free = kernel_splits(problem, packed, range(30))[0]
+    gains = kernel_splits(problem, packed, range(30), allowed)[0]
     assert (free > 0).all()
     np.testing.assert_array_equal(gains, np.where(allowed, free, 0.0))
 
@@ -140,12 +148,12 @@ def test_features_without_a_cut():
     """A constant feature, one that is missing everywhere, and both mixed."""
     X = np.array([[1.0, np.nan, 2.0], [1.0, np.nan, np.nan], [1.0, np.nan, 2.0]])
     binned = binned_of(X)
-    channels = channels_of([3.0, 0.0, 3.0])
-    problem = problem_of(binned, channels)
+    packed = packed_of([3.0, 0.0, 3.0])
+    problem = problem_of(binned, packed)
     np.testing.assert_array_equal(bins_of(binned)[:, 1], 255)
-    gains, bins, missing_left = kernel_splits(problem, channels, range(3))
+    gains, bins, missing_left = kernel_splits(problem, packed, range(3))
     assert gains[0] == gains[1] == 0.0
-    assert gains[2] / channels[0].scale ** 2 == pytest.approx(6.0)
+    assert gains[2] / packed.lam_scale**2 == pytest.approx(6.0)
     assert (bins[2], missing_left[2]) == (0, False)
 
 
@@ -155,6 +163,6 @@ def test_equal_rows_are_never_worth_a_split(n, value):
     """Sums are exact in float64, so the means of two sides are equal to the last bit."""
     binned = binned_of(np.arange(n, dtype=np.float64)[:, None])
     for w in (None, np.full(n, 0.7 * value)):
-        channels = channels_of(np.full(n, value), w)
-        gains, _, _ = kernel_splits(problem_of(binned, channels), channels, range(n))
+        packed = packed_of(np.full(n, value), w)
+        gains, _, _ = kernel_splits(problem_of(binned, packed), packed, range(n))
         assert gains[0] == 0.0

@@ -171,7 +171,9 @@ class BoostedTrees(Ranker):
         data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), scores)
         earlier = self._trees_of(resume, binned.mapper, data)
         run = Run(n_rounds=int(self.n_estimators))
-        grower = Grower(binned, self._growth(dataset), keys, dataset.n_rows, communicator)
+        grower = Grower(
+            binned, self._growth(dataset, communicator), keys, dataset.n_rows, communicator
+        )
 
         def keep(run: Run) -> None:
             self._keep(run, dataset, base, start, data)
@@ -211,7 +213,7 @@ class BoostedTrees(Ranker):
         if self.base_model is not None:
             as_scorer(self.base_model)
 
-    def _growth(self, dataset: Dataset) -> GrowthParameters:
+    def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
             min_samples_leaf=int(self.min_samples_leaf),

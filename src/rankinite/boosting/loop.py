@@ -16,14 +16,16 @@ import numpy as np
 from rankinite.boosting.objectives import Objective
 from rankinite.data.binning import BinnedMatrix
 from rankinite.data.seeds import derive_seed
-from rankinite.distributed import Communicator
 from rankinite.trees import (
+    Gradients,
     Grower,
     GrownTree,
     Tree,
     add_grown_tree,
     add_tree,
-    pack_gradients,
+    gradients,
+    pack_least_squares,
+    pack_newton,
     sums_over_leaves,
 )
 
@@ -108,7 +110,10 @@ def boost(
         started = time.perf_counter()
         while len(run.trees) < run.n_rounds and not stop:
             round_number = len(run.trees)
-            lam, w = objective.gradients(scores, round_number)
+            lam, w = (
+                gradients(values, grower.communicator)
+                for values in objective.gradients(scores, round_number)
+            )
             grown = _grow(grower, lam, w, derive_seed(seed, round_number, "tree"))
             steps = newton_steps(grown, lam, w, objective.longest_step, grower)
             tree = grown.tree.with_values(learning_rate * steps)
@@ -153,16 +158,14 @@ def _take_over(
     return stop
 
 
-def _grow(grower: Grower, lam: np.ndarray, w: np.ndarray, seed: np.uint64) -> GrownTree:
-    communicator: Communicator = grower.communicator
-    channels = [pack_gradients(lam, grower.n_rows, True, communicator)]
+def _grow(grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64) -> GrownTree:
     if grower.parameters.split == "newton":
-        channels.append(pack_gradients(w, grower.n_rows, False, communicator))
-    return grower.grow(channels, seed)
+        return grower.grow(pack_newton(lam, w, grower.n_rows), seed)
+    return grower.grow(pack_least_squares(lam, grower.n_rows), seed)
 
 
 def newton_steps(
-    grown: GrownTree, lam: np.ndarray, w: np.ndarray, longest: float, grower: Grower
+    grown: GrownTree, lam: Gradients, w: Gradients, longest: float, grower: Grower
 ) -> np.ndarray:
     """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way."""
     place = (grown.rows, grown.starts, grown.stops, grower.n_rows, grower.communicator)

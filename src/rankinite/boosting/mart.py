@@ -103,10 +103,11 @@ class MART(BoostedTrees):
             raise ParameterError("predict_proba needs a logistic loss, and this is least squares")
         return probability(self.predict(X, n_trees=n_trees), float(self.sigma))
 
-    def _growth(self, dataset: Dataset) -> GrowthParameters:
-        growth = super()._growth(dataset)
-        weighted = dataset.weight is not None or dataset.query_weight is not None
-        if self.loss == "least_squares" and weighted:
+    def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
+        growth = super()._growth(dataset, communicator)
+        weight = document_weights(dataset)
+        lowest, highest = communicator.max(np.array([-weight.min(), weight.max()])) * (-1, 1)
+        if self.loss == "least_squares" and lowest < highest:
             # Here w is the document's weight, so the Newton gain (Σλ)²/Σw is the fall of the
             # weighted squared error, which the gain by counts is not.
             return replace(growth, split="newton")

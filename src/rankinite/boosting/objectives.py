@@ -16,7 +16,7 @@ from rankinite.errors import DataError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import ERR, Measure
 from rankinite.measures.judged import LARGEST_ERR_GRADE
-from rankinite.trees import sums_over_leaves
+from rankinite.trees import gradients, sums_over_leaves
 
 # A Newton step Σλ / Σw has no bound where all pairs (or rows) of a leaf are wrong with certainty:
 # there w → 0 while λ does not. A step that turns even odds into certainty is far enough for one
@@ -184,7 +184,8 @@ def exact_sum(values: np.ndarray, communicator: Communicator) -> float:
     n_rows = int(communicator.sum(np.array([len(values)]))[0])
     rows = np.arange(len(values), dtype=np.uint32)
     whole = (rows, np.array([0]), np.array([len(values)]))
-    return float(sums_over_leaves(values, *whole, n_rows, communicator)[0])
+    terms = gradients(values, communicator)
+    return float(sums_over_leaves(terms, *whole, n_rows, communicator)[0])
 
 
 def document_weights(dataset: Dataset) -> np.ndarray:

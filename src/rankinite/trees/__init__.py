@@ -1,6 +1,13 @@
 """Regression trees: histograms, splits, growth, and scoring."""
 
-from rankinite.trees.fixed_point import Packed, pack_gradients, sums_over_leaves
+from rankinite.trees.fixed_point import (
+    Gradients,
+    Packed,
+    gradients,
+    pack_least_squares,
+    pack_newton,
+    sums_over_leaves,
+)
 from rankinite.trees.grower import Grower, GrownTree, GrowthParameters
 from rankinite.trees.scoring import (
     add_grown_tree,
@@ -13,6 +20,7 @@ from rankinite.trees.tree import Forest, Tree
 
 __all__ = [
     "Forest",
+    "Gradients",
     "Grower",
     "GrownTree",
     "GrowthParameters",
@@ -21,7 +29,9 @@ __all__ = [
     "add_grown_tree",
     "add_tree",
     "bins_of_thresholds",
-    "pack_gradients",
+    "gradients",
+    "pack_least_squares",
+    "pack_newton",
     "score_binned",
     "score_features",
     "sums_over_leaves",

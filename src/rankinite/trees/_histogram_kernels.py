@@ -23,7 +23,7 @@ def gather_cells(cells, rows, n_parts, gathered):
 @kernel()
 def _add_rows(words, cells, sums):
     """Add the cells of rows to the histograms of their sixteen bins, eight bins in a word."""
-    for row in range(words.shape[0]):
+    for row in range(cells.shape[0]):
         cell = cells[row]
         low = words[row, 0]
         high = words[row, 1]
@@ -48,21 +48,81 @@ def _add_gathered(words, rows, cells, sums):
         for i in range(some.shape[0]):
             fetched[i, 0] = words[some[i], 0]
             fetched[i, 1] = words[some[i], 1]
-        _add_rows(fetched[: some.shape[0]], cells[start:], sums)
+        _add_rows(fetched, cells[start : start + some.shape[0]], sums)
+
+
+@kernel()
+def _unpack(packed, w_bits, cell_count_bits, count_bits, histogram):
+    """Move sums of three fields into the two channels of a histogram, and clear them.
+
+    The fields below Σλ are never negative, so shifting them out leaves Σλ itself.
+    """
+    counts = (np.int64(1) << cell_count_bits) - 1
+    weights = (np.int64(1) << w_bits) - 1
+    first, second = histogram[0], histogram[1]
+    for k in range(packed.shape[0]):
+        cell = packed[k]
+        above = cell >> cell_count_bits
+        first[k] += ((above >> w_bits) << count_bits) + (cell & counts)
+        second[k] += above & weights
+        packed[k] = 0
+
+
+@kernel()
+def _add_three_fields(
+    words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
+):
+    """Sum cells of three fields, unpacking them before a field can overflow."""
+    packed = np.zeros(histogram.shape[1], np.int64)
+    n = cells.shape[0]
+    for start in range(0, n, rows_at_most):
+        stop = min(start + rows_at_most, n)
+        if rows.shape[0] == 0:
+            _add_rows(words[start:stop], cells[start:stop], packed)
+        else:
+            _add_gathered(words, rows[start:stop], cells[start:stop], packed)
+        _unpack(packed, w_bits, cell_count_bits, count_bits, histogram)
 
 
 @kernel()
 def _add_up(partial, block, histogram):
-    """The sum of the parts of one block."""
-    for k in range(histogram.shape[0]):
-        total = np.int64(0)
-        for part in range(partial.shape[0]):
-            total += partial[part, block, k]
-        histogram[k] = total
+    """The sum of the parts of one block, in each channel."""
+    for channel in range(histogram.shape[0]):
+        sums = histogram[channel]
+        for k in range(sums.shape[0]):
+            total = np.int64(0)
+            for part in range(partial.shape[0]):
+                total += partial[part, block, channel, k]
+            sums[k] = total
+
+
+@kernel()
+def _add_part(words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram):
+    """The histogram of one part of the rows in one block; no `rows` means that all are there."""
+    for channel in range(histogram.shape[0]):
+        _clear(histogram[channel])
+    if w_bits > 0:
+        _add_three_fields(
+            words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
+        )
+    elif rows.shape[0] == 0:
+        _add_rows(words, cells, histogram[0])
+    else:
+        _add_gathered(words, rows, cells, histogram[0])
 
 
 @parallel_kernel()
-def build_histogram(words, rows, cells, partial, histogram):
+def build_histogram(
+    words,
+    rows,
+    cells,
+    w_bits,
+    cell_count_bits,
+    count_bits,
+    rows_at_most,
+    partial,
+    histogram,
+):
     """Sum the cells of `rows` by bin, for every feature.
 
     Parameters
@@ -73,26 +133,35 @@ def build_histogram(words, rows, cells, partial, histogram):
         The rows of the node, ascending; as many as there are rows means all of them.
     cells : ndarray of int64, shape (len(rows),)
         The cells of these rows.
-    partial : ndarray of int64, shape (n_parts, n_blocks, 16 * 256)
+    w_bits, cell_count_bits, count_bits
+        The fields of the cells (`rankinite.trees.fixed_point.Packed`).
+    rows_at_most : int
+        How many cells of three fields may be added before one of them overflows.
+    partial : ndarray of int64, shape (n_parts, n_blocks, n_channels, 16 * 256)
         Scratch: the rows are cut into this many parts for each block, so that the work divides
         evenly between threads whatever the number of blocks. With one part it may be a view of
         `histogram`.
-    histogram : ndarray of int64, shape (n_blocks, 16 * 256)
+    histogram : ndarray of int64, shape (n_blocks, n_channels, 16 * 256)
         Output.
     """
-    n_parts, n_blocks, _ = partial.shape
+    n_parts, n_blocks = partial.shape[:2]
     n = rows.shape[0]
     for unit in prange(n_parts * n_blocks):
         part = unit % n_parts
-        block = words[unit // n_parts]
-        sums = partial[part, unit // n_parts]
-        _clear(sums)
+        block = unit // n_parts
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        if n == block.shape[0]:
-            _add_rows(block[first:last], cells[first:last], sums)
-        else:
-            _add_gathered(block, rows[first:last], cells[first:last], sums)
+        whole = n == words.shape[1]
+        _add_part(
+            words[block, first if whole else 0 :],
+            rows[first : first if whole else last],
+            cells[first:last],
+            w_bits,
+            cell_count_bits,
+            count_bits,
+            rows_at_most,
+            partial[part, block],
+        )
     if n_parts > 1:
-        for unit in prange(n_blocks):
-            _add_up(partial, unit, histogram[unit])
+        for block in prange(n_blocks):
+            _add_up(partial, block, histogram[block])

@@ -4,93 +4,148 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
-from rankinite.data._binning_kernels import MISSING_BIN
+from rankinite.data._binning_kernels import BLOCK, MISSING_BIN
 from rankinite.trees._histogram_kernels import N_BINS
+
+# Rows of the scratch of a scan: Σλ, rows and mass on the left of every candidate, and its bin.
+N_SCRATCH = 4
 
 
 @kernel()
-def _scan(cells, masses, count_bits, newton, n_bins, total, total_mass, min_samples_leaf):
-    """The best split of one feature: (gain, bin, whether missing rows go left).
+def _candidates(histogram, first_cell, count_bits, n_bins, missing_left, scratch):
+    """What lies left of each candidate split of one feature; returns how many there are.
+
+    A bin without rows is no candidate: the split is the one before it. Candidates are written
+    one after the other without a branch, for in small nodes an empty bin is a coin toss.
+    """
+    mask = (np.int64(1) << count_bits) - 1
+    cells = histogram[0, first_cell : first_cell + N_BINS]
+    weights = histogram[histogram.shape[0] - 1, first_cell : first_cell + N_BINS]
+    newton = histogram.shape[0] > 1
+    sums, counts, masses, bins = scratch[0], scratch[1], scratch[2], scratch[3]
+    left, mass = np.int64(0), np.int64(0)
+    if missing_left:
+        left, mass = cells[MISSING_BIN], weights[MISSING_BIN]
+    n = np.uint64(0)
+    if newton:
+        for b in range(n_bins):
+            left += cells[b]
+            mass += weights[b]
+            sums[n] = float(left >> count_bits)
+            counts[n] = float(left & mask)
+            masses[n] = float(mass)
+            bins[n] = float(b)
+            n += np.uint64(cells[b] != 0)
+    else:
+        for b in range(n_bins):
+            left += cells[b]
+            sums[n] = float(left >> count_bits)
+            counts[n] = float(left & mask)
+            bins[n] = float(b)
+            n += np.uint64(cells[b] != 0)
+    return np.int64(n)
+
+
+@kernel()
+def _gains(sums, masses, sum_total, mass_total):
+    """Write the gain of each candidate over its sum.
 
     The gain is the loss reduction of a split into two sides with the sums G and the masses M,
 
         M_l·M_r / (M_l + M_r) · (G_l / M_l − G_r / M_r)²  =  (G_l·M_r − G_r·M_l)² / (M_l·M_r·M)
 
-    The mass is the number of rows for least squares, where this is the fall of the sum S_j of
-    Burges 2010, Eq. 11; it is Σw for Newton, where it is twice the fall of the loss's quadratic
-    model. All are integers below 2^53, exact in float64, so sides with equal means gain exactly 0:
-    both products round the same number.
+    here without the factor 1/M, which all have in common. The mass is the number of rows for
+    least squares, where this is the fall of the sum S_j of Burges 2010, Eq. 11; it is Σw for
+    Newton, where it is twice the fall of the loss's quadratic model. All are integers below 2^53,
+    exact in float64, so sides with equal means gain exactly 0: both products round the same
+    number.
     """
+    for k in range(sums.shape[0]):
+        mass_left = masses[k]
+        mass_right = mass_total - mass_left
+        difference = sums[k] * mass_right - (sum_total - sums[k]) * mass_left
+        product = mass_left * mass_right
+        gain = difference * difference / product
+        sums[k] = gain if product > 0.0 else 0.0
+
+
+@kernel()
+def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, min_samples_leaf, scratch):
+    """The best split of one feature: (gain, bin, whether missing rows go left)."""
     mask = (np.int64(1) << count_bits) - 1
-    n_total = total & mask
+    n_total = float(total & mask)
     sum_total = float(total >> count_bits)
-    n_missing = cells[MISSING_BIN] & mask
-    best, almost_best, best_bin, best_missing_left = 0.0, 0.0, 0, False
-    # One pass with the missing rows on the right, one with them on the left.
-    for direction in range(2 if n_missing > 0 else 1):
-        left = cells[MISSING_BIN] if direction == 1 else np.int64(0)
-        left_mass = masses[MISSING_BIN] if direction == 1 else np.int64(0)
-        # With no missing rows a split at the last bin leaves the right side empty; with missing
-        # rows it separates those from all others.
-        for b in range(n_bins):
-            if cells[b] == 0:
-                # No row has this bin: the split is the one before it.
-                continue
-            left += cells[b]
-            n_left = left & mask
-            if newton:
-                left_mass += masses[b]
-            if n_left < min_samples_leaf:
-                continue
-            if n_total - n_left < min_samples_leaf:
-                break
-            mass = left_mass if newton else n_left
-            if mass <= 0 or mass >= total_mass:
-                continue
-            sum_left, mass_left = float(left >> count_bits), float(mass)
-            mass_right = float(total_mass) - mass_left
-            difference = sum_left * mass_right - (sum_total - sum_left) * mass_left
-            square, product = difference * difference, mass_left * mass_right
-            # Divide only where the product says that it may be the best so far.
-            if square > almost_best * product and square / product > best:
-                best = square / product
-                almost_best = best * (1.0 - 1e-12)
-                best_bin = b
-                best_missing_left = direction == 1 if n_missing > 0 else 2 * n_left > n_total
-    if best > 0.0:
-        best /= float(total_mass)
-    return best, best_bin, best_missing_left
+    mass_total = float(total_mass)
+    any_missing = histogram[0, first_cell + MISSING_BIN] & mask > 0
+    counts, masses = scratch[1], scratch[2 if histogram.shape[0] > 1 else 1]
+    best, best_bin, best_missing_left = 0.0, 0, False
+    # One pass with the missing rows on the right, one with them on the left. With no missing rows
+    # a split at the last bin leaves the right side empty; with missing rows it separates those
+    # from all others.
+    for direction in range(2 if any_missing else 1):
+        last = _candidates(histogram, first_cell, count_bits, n_bins, direction == 1, scratch)
+        first = 0
+        while first < last and counts[first] < min_samples_leaf:
+            first += 1
+        while last > first and n_total - counts[last - 1] < min_samples_leaf:
+            last -= 1
+        gains = scratch[0, first:last]
+        _gains(gains, masses[first:last], sum_total, mass_total)
+        for k in range(gains.shape[0]):
+            if gains[k] > best:
+                best = gains[k]
+                best_bin = np.int64(scratch[3, first + k])
+                best_missing_left = direction == 1
+                if not any_missing:
+                    best_missing_left = 2 * counts[first + k] > n_total
+    return best / mass_total if best > 0.0 else 0.0, best_bin, best_missing_left
 
 
 @kernel()
-def _totals(first, second, subtract):
-    """Sums of one feature's cells in two nodes; see `best_splits`."""
-    totals = np.zeros(2, np.int64)
+def _total(histogram, channel):
+    """Σ of the first feature's cells: every feature divides the same rows."""
+    total = np.int64(0)
     for b in range(N_BINS):
-        totals[0] += first[b]
-        totals[1] += second[b] - (first[b] if subtract else 0)
+        total += histogram[channel, b]
+    return total
+
+
+@kernel()
+def _take_away(part, whole, first_cell):
+    for channel in range(part.shape[0]):
+        own = part[channel, first_cell : first_cell + N_BINS]
+        rest = whole[channel, first_cell : first_cell + N_BINS]
+        for b in range(N_BINS):
+            rest[b] -= own[b]
+
+
+@kernel()
+def _node_totals(first, second, subtract, count_bits):
+    """Cells and masses of two whole nodes; see `best_splits`."""
+    newton = first.shape[1] > 1
+    totals = np.empty((2, 2), np.int64)
+    for channel in range(2 if newton else 1):
+        totals[0, channel] = _total(first[0], channel)
+        totals[1, channel] = _total(second[0], channel)
+        if subtract:
+            totals[1, channel] -= totals[0, channel]
+    if not newton:
+        mask = (np.int64(1) << count_bits) - 1
+        totals[0, 1], totals[1, 1] = totals[0, 0] & mask, totals[1, 0] & mask
     return totals
-
-
-@kernel()
-def _take_away(part, whole):
-    for b in range(N_BINS):
-        whole[b] -= part[b]
 
 
 @parallel_kernel()
 def best_splits(
     first,
-    first_weights,
     second,
-    second_weights,
     n_nodes,
     subtract,
     count_bits,
-    newton,
     n_bins,
     allowed,
     min_samples_leaf,
+    scratch,
     gains,
     bins,
     missing_left,
@@ -103,48 +158,45 @@ def best_splits(
 
     Parameters
     ----------
-    first, second : ndarray of int64, shape (n_features_padded, 256)
-        Histograms of the nodes: Σλ above, the count below (`count_bits` bits). With `n_nodes` 1
-        the second is not looked at.
-    first_weights, second_weights : ndarray of int64, shape like `first`
-        Σw, for `newton`; otherwise not looked at.
+    first, second : ndarray of int64, shape (n_blocks, n_channels, 16 * 256)
+        Histograms of the nodes: Σλ above, the count below (`count_bits` bits), and for Newton Σw
+        in a second channel. With `n_nodes` 1 the second is not looked at.
     subtract : bool
         `second` holds the parent of both: make it the sibling by taking `first` away.
     n_bins : ndarray of int64, shape (n_features,)
     allowed : ndarray of bool, shape (2, n_features)
         The features drawn for each node.
+    scratch : ndarray of float64, shape (n_parts, 4, 257)
+        The work is cut into this many parts.
     gains, bins, missing_left : ndarrays of shape (2, n_features)
         Output.
     """
     n_features = n_bins.shape[0]
-    mask = (np.int64(1) << count_bits) - 1
-    # Every feature divides the same rows, so the totals are those of the first.
-    totals = _totals(first[0], second[0], subtract)
-    masses = _totals(first_weights[0], second_weights[0], subtract)
-    if not newton:
-        masses[0], masses[1] = totals[0] & mask, totals[1] & mask
-    for unit in prange(n_nodes * n_features):
-        node = unit // n_features
-        feature = unit % n_features
-        cells, weights = first[feature], first_weights[feature]
-        if node == 1:
-            if subtract:
-                _take_away(first[feature], second[feature])
-                if newton:
-                    _take_away(first_weights[feature], second_weights[feature])
-            cells, weights = second[feature], second_weights[feature]
-        gains[node, feature] = 0.0
-        if allowed[node, feature]:
-            gain, b, goes_left = _scan(
-                cells,
-                weights,
-                count_bits,
-                newton,
-                n_bins[feature],
-                totals[node],
-                masses[node],
-                min_samples_leaf,
-            )
+    n_parts = scratch.shape[0]
+    totals = _node_totals(first, second, subtract, count_bits)
+    for part in prange(n_parts):
+        # Neighbouring features are alike, so each part gets some of all kinds.
+        for unit in range(part, n_nodes * n_features, n_parts):
+            node = unit // n_features
+            feature = unit % n_features
+            block, first_cell = feature // BLOCK, feature % BLOCK * N_BINS
+            histogram = first[block]
+            if node == 1:
+                histogram = second[block]
+                if subtract:
+                    _take_away(first[block], histogram, first_cell)
+            gain, b, goes_left = 0.0, 0, False
+            if allowed[node, feature]:
+                gain, b, goes_left = _scan(
+                    histogram,
+                    first_cell,
+                    count_bits,
+                    n_bins[feature],
+                    totals[node, 0],
+                    totals[node, 1],
+                    min_samples_leaf,
+                    scratch[part],
+                )
             gains[node, feature] = gain
             bins[node, feature] = b
             missing_left[node, feature] = goes_left

@@ -1,9 +1,14 @@
 """Gradients in fixed point: integer sums do not depend on the order of the additions.
 
 This is what makes a model the same, byte for byte, on any number of threads and workers. The
-gradients of a tree are rounded once to integers on a common scale, a power of two. A cell of a
-histogram is one int64 with the sum of the integers in its upper bits and the number of rows in
-its lower bits; sums and differences of cells are sums and differences of both at once.
+gradients of a tree are rounded once to integers on common scales, powers of two. The cell of a row
+is one int64 with the integers and a count of 1 side by side, so that one addition sums them all:
+
+    least squares    | Σλ                    | count |        any number of rows
+    Newton           | Σλ        | Σw        | count |        up to `ROWS_AT_MOST` rows
+
+Three fields have no room for the sums of many rows: those are added up in pieces, each of which is
+then unpacked into a histogram of two channels, Σλ with the count, and Σw.
 """
 
 from __future__ import annotations
@@ -14,38 +19,109 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankinite.distributed import Communicator
+from rankinite.errors import DataError
 from rankinite.trees._fixed_point_kernels import (
-    largest_magnitude,
+    N_EXPONENTS,
+    exponent_counts,
     leaf_sums,
-    pack,
-    sum_of_magnitudes,
+    pack_one,
+    pack_two,
 )
 
-# A cell is a signed 64-bit integer, so this many bits hold the magnitude of the sum and the count.
+# Magnitudes that a signed 64-bit integer holds.
 CELL_BITS = 63
 # Sums up to this many bits are exact as float64, so that the means of the two sides of a split are
 # equal wherever all rows are equal, and rounding never looks like a gain.
 EXACT_BITS = 53
-# Of a power of two in float64.
-LARGEST_EXPONENT = 1023
+# A value alone is worth no more bits than a float64 has.
+VALUE_BITS = 52
+# A value with the stored exponent e is below 2^(e − this).
+EXPONENT_OFFSET = 1022
+# Of a scale: values below float64's normal range, which have no exponent, still round to 0.
+LARGEST_EXPONENT = 1021
+# Cells of three fields that are added before they are unpacked: 13 bits for their count leave 25
+# for Σλ and for Σw each.
+ROWS_AT_MOST = 4096
+
+
+@dataclass(frozen=True)
+class Gradients:
+    """One gradient of every row, and how large those of all workers are.
+
+    Attributes
+    ----------
+    values : ndarray of float64, shape (n_rows,)
+        This worker's rows.
+    exponents : ndarray of int64, shape (2048,)
+        How many values over all workers have each exponent of float64.
+    """
+
+    values: np.ndarray
+    exponents: np.ndarray
+
+    def scale(self, n_terms: int, free_bits: int) -> float:
+        """The largest power of two at which no sum of `n_terms` of the values, each rounded to an
+        integer, outgrows `free_bits` bits.
+        """
+        present = np.flatnonzero(self.exponents[1:]) + 1
+        if len(present) == 0:
+            return 1.0
+        # The n_terms largest of the magnitudes, each rounded up to a power of two.
+        bound, left = 0, n_terms
+        lowest = int(present[0])
+        for exponent in present[::-1].tolist():
+            taken = min(left, int(self.exponents[exponent]))
+            bound += taken << (exponent - lowest)
+            left -= taken
+        # |Σq| ≤ Σ|q| ≤ bound·scale + n_terms/2, and each of the two stays below 2^(free_bits − 1).
+        largest = min(
+            free_bits - 1 - (bound - 1).bit_length() - (lowest - EXPONENT_OFFSET),
+            VALUE_BITS - (int(present[-1]) - EXPONENT_OFFSET),
+            LARGEST_EXPONENT,
+        )
+        return math.ldexp(1.0, largest)
+
+
+def gradients(values: np.ndarray, communicator: Communicator) -> Gradients:
+    """Count the exponents of `values` (float64) over all workers."""
+    exponents = communicator.sum(exponent_counts(values.view(np.uint64)).sum(axis=0))
+    if exponents[N_EXPONENTS - 1] > 0:
+        raise DataError(
+            f"{exponents[N_EXPONENTS - 1]} gradients are infinite or not numbers: look at the "
+            "weights, the labels, and a measure of your own if there is one"
+        )
+    return Gradients(values, exponents)
 
 
 @dataclass(frozen=True)
 class Packed:
-    """The gradients of all rows as integers, ready to be summed into cells.
+    """The gradients of all rows as cells; see the module's drawing.
 
     Attributes
     ----------
     cells : ndarray of int64, shape (n_rows,)
-        ``q·2^count_bits + 1``, or q alone when `count_bits` is 0.
-    scale : float
-        q = rint(value·scale), a power of two.
+        ``(q·2^w_bits + v)·2^cell_count_bits + 1`` with q = rint(λ·lam_scale), v = rint(w·w_scale).
+    lam_scale, w_scale : float
+        Powers of two; `w_scale` is 1 for least squares.
+    w_bits : int
+        Width of the field of w; 0 for least squares.
+    cell_count_bits : int
+        Width of the count in the cell of a row, and in sums of such cells.
     count_bits : int
+        Width of the count in a histogram.
     """
 
     cells: np.ndarray
-    scale: float
+    lam_scale: float
+    w_scale: float
+    w_bits: int
+    cell_count_bits: int
     count_bits: int
+
+    @property
+    def n_channels(self) -> int:
+        """Channels of a histogram: Σλ with the count, and Σw for Newton."""
+        return 2 if self.w_bits else 1
 
 
 def count_bits_for(n_rows: int) -> int:
@@ -53,58 +129,47 @@ def count_bits_for(n_rows: int) -> int:
     return int(n_rows).bit_length()
 
 
-def scale_for(values: np.ndarray, n_rows: int, free_bits: int, communicator: Communicator) -> float:
-    """The largest power of two at which no sum of rounded values outgrows `free_bits` bits.
-
-    Parameters
-    ----------
-    values : ndarray of float64
-        This worker's share of the values.
-    n_rows : int
-        Number of values over all workers.
-    free_bits : int
-        Bits for the magnitude of a sum.
-    """
-    largest = float(communicator.max(np.array([largest_magnitude(values)]))[0])
-    if largest == 0.0:
-        return 1.0
-    # A first scale from the largest value leaves room for n_rows of it. Few rows have gradients
-    # that large, so their integer sum on that scale says how many more bits can be had.
-    exponent = math.frexp(largest)[1]
-    first = min(CELL_BITS - 1 - count_bits_for(n_rows) - exponent, LARGEST_EXPONENT)
-    magnitudes = sum_of_magnitudes(values, math.ldexp(1.0, first))
-    total = int(communicator.sum(np.array([magnitudes]))[0])
-    # |Σq| ≤ Σ|q| ≤ total·scale/2^first + n_rows/2 < 2^free_bits
-    bits = free_bits - 1 - total.bit_length()
-    # A single value must fit too, and 52 bits are all that a float64 has to give.
-    return math.ldexp(1.0, min(first + bits, 52 - exponent, LARGEST_EXPONENT))
+def pack_least_squares(lam: Gradients, n_rows: int) -> Packed:
+    """The cells of one tree with least-squares splits; `n_rows` is over all workers."""
+    count_bits = count_bits_for(n_rows)
+    scale = lam.scale(n_rows, _bits_of_sum(count_bits))
+    cells = np.empty(len(lam.values), np.int64)
+    pack_one(lam.values, scale, count_bits, cells)
+    return Packed(cells, scale, 1.0, 0, count_bits, count_bits)
 
 
-def pack_gradients(
-    values: np.ndarray, n_rows: int, with_counts: bool, communicator: Communicator
-) -> Packed:
-    """Round `values` (float64) to the cells of one tree; see `Packed`."""
-    count_bits = count_bits_for(n_rows) if with_counts else 0
-    free_bits = min(CELL_BITS - 1 - count_bits, EXACT_BITS)
-    scale = scale_for(values, n_rows, free_bits, communicator)
-    cells = np.empty(len(values), np.int64)
-    pack(values, scale, count_bits, cells)
-    return Packed(cells, scale, count_bits)
+def pack_newton(lam: Gradients, w: Gradients, n_rows: int) -> Packed:
+    """The cells of one tree with Newton splits; `n_rows` is over all workers."""
+    count_bits = count_bits_for(n_rows)
+    together = min(n_rows, ROWS_AT_MOST)
+    cell_count_bits = count_bits_for(together)
+    w_bits = (CELL_BITS - cell_count_bits) // 2
+    lam_bits = CELL_BITS - cell_count_bits - w_bits
+    # A field must hold the largest cells that can come together, a histogram the sum of all.
+    lam_scale = min(lam.scale(together, lam_bits), lam.scale(n_rows, _bits_of_sum(count_bits)))
+    w_scale = min(w.scale(together, w_bits), w.scale(n_rows, EXACT_BITS))
+    cells = np.empty(len(lam.values), np.int64)
+    pack_two(lam.values, lam_scale, w.values, w_scale, w_bits, cell_count_bits, cells)
+    return Packed(cells, lam_scale, w_scale, w_bits, cell_count_bits, count_bits)
+
+
+def _bits_of_sum(count_bits: int) -> int:
+    """Bits for the magnitude of Σλ above a count."""
+    return min(CELL_BITS - count_bits, EXACT_BITS)
 
 
 def sums_over_leaves(
-    values: np.ndarray,
+    terms: Gradients,
     rows: np.ndarray,
     starts: np.ndarray,
     stops: np.ndarray,
     n_rows: int,
     communicator: Communicator,
 ) -> np.ndarray:
-    """Σ values over the rows of each leaf, as float64, from integers of the full width.
+    """Σ terms over the rows of each leaf, as float64, from integers of the full width.
 
     ``rows[starts[l]:stops[l]]`` are the rows of leaf l.
     """
-    scale = scale_for(values, n_rows, CELL_BITS - 1, communicator)
-    sums = np.empty(len(starts), np.int64)
-    leaf_sums(values, scale, rows, starts, stops, sums)
+    scale = terms.scale(n_rows, CELL_BITS)
+    sums = leaf_sums(terms.values, scale, rows, starts, stops).sum(axis=0)
     return communicator.sum(sums) / scale

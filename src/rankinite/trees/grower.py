@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numba
 import numpy as np
@@ -19,12 +19,14 @@ from rankinite.data.seeds import derive_seed, draw_without_replacement
 from rankinite.distributed import Communicator
 from rankinite.trees._histogram_kernels import N_BINS, build_histogram, gather_cells
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
-from rankinite.trees._split_kernels import best_splits
-from rankinite.trees.fixed_point import Packed
+from rankinite.trees._split_kernels import N_SCRATCH, best_splits
+from rankinite.trees.fixed_point import ROWS_AT_MOST, Packed
 from rankinite.trees.tree import Tree
 
 # Below this many rows the parts of a node are not worth a second thread.
 ROWS_A_PART = 4096
+# Parts of the search for splits, for each thread: they are not equally long.
+SEARCHES_A_THREAD = 4
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class _Node:
     count: int
     parent: int = -1
     is_left: bool = False
-    histograms: list[np.ndarray] = field(default_factory=list)
+    histogram: np.ndarray | None = None
     gain: float = 0.0
     feature: int = -1
     bin: int = 0
@@ -104,9 +106,12 @@ class Grower:
         self._left = np.empty(binned.n_rows, np.uint32)
         self._right = np.empty(binned.n_rows, np.uint32)
         self._cells = np.empty(binned.n_rows, np.int64)
-        n_blocks = binned.blocks.shape[0]
-        self._shape = (n_blocks, binned.blocks.shape[2] * N_BINS)
-        self._partial = np.empty((numba.get_num_threads(), *self._shape), np.int64)
+        n_blocks, _, width = binned.blocks.shape
+        n_channels = 2 if parameters.split == "newton" else 1
+        n_threads = numba.get_num_threads()
+        self._shape = (n_blocks, n_channels, width * N_BINS)
+        self._partial = np.empty((n_threads, *self._shape), np.int64)
+        self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS + 1))
         self._free: list[np.ndarray] = []
         n_features = binned.n_features
         self._allowed = np.ones((2, n_features), np.bool_)
@@ -114,13 +119,13 @@ class Grower:
         self._bins = np.empty((2, n_features), np.uint8)
         self._missing_left = np.empty((2, n_features), np.bool_)
 
-    def grow(self, channels: list[Packed], seed: np.uint64) -> GrownTree:
+    def grow(self, packed: Packed, seed: np.uint64) -> GrownTree:
         """Grow a tree on the packed gradients.
 
         Parameters
         ----------
-        channels : list of Packed
-            Σλ with counts, and for Newton splits Σw.
+        packed : Packed
+            The cells of this worker's rows.
         seed : uint64
             Of this tree; nodes derive theirs from it.
         """
@@ -131,7 +136,7 @@ class Grower:
         left: list[int] = []
         right: list[int] = []
         heap: list[tuple[float, int]] = []
-        self._open([root], rows, channels, seed, heap)
+        self._open([root], rows, packed, seed, heap)
         while heap and len(leaves) < self.parameters.max_leaf_nodes:
             _, leaf = heapq.heappop(heap)
             node = leaves[leaf]
@@ -144,12 +149,12 @@ class Grower:
             leaves[leaf] = children[0]
             leaves.append(children[1])
             if len(leaves) < self.parameters.max_leaf_nodes:
-                self._open_children(node, *children, rows, channels, seed, heap)
+                self._open_children(node, *children, rows, packed, seed, heap)
             self._release(node)
         for node in leaves:
             self._release(node)
         return GrownTree(
-            self._tree(splits, left, right, leaves, [channel.scale for channel in channels]),
+            self._tree(splits, left, right, leaves, packed),
             rows,
             np.array([node.start for node in leaves], np.int64),
             np.array([node.stop for node in leaves], np.int64),
@@ -159,22 +164,21 @@ class Grower:
         self,
         nodes: list[_Node],
         rows: np.ndarray,
-        channels: list[Packed],
+        packed: Packed,
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
-        """Sum the histograms of a node, or of two siblings, over their rows, and find their splits.
+        """Sum the histogram of a node, or of two siblings, over their rows, and find their splits.
 
-        Of siblings the smaller one comes first; the larger may hold its parent's histograms, from
-        which the smaller one's are then taken away.
+        Of siblings the smaller one comes first; the larger may hold its parent's histogram, from
+        which the smaller one's is then taken away.
         """
         subtract = False
         for node in nodes:
-            subtract = bool(node.histograms)
-            if not subtract:
-                drawn = self._drawn(node, rows, seed)
-                node.histograms = [self._histogram(drawn, channel) for channel in channels]
-        self._find_splits(nodes, subtract, channels[0].count_bits, seed)
+            subtract = node.histogram is not None
+            if node.histogram is None:
+                node.histogram = self._histogram(self._drawn(node, rows, seed), packed)
+        self._find_splits(nodes, subtract, packed.count_bits, seed)
         for node in nodes:
             if node.gain > 0.0:
                 # Equal gains: the leaf with the smaller number first.
@@ -188,7 +192,7 @@ class Grower:
         left: _Node,
         right: _Node,
         rows: np.ndarray,
-        channels: list[Packed],
+        packed: Packed,
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
@@ -197,8 +201,8 @@ class Grower:
         if large.count < 2 * self.parameters.min_samples_leaf:
             return
         if self.parameters.row_fraction == 1.0:
-            large.histograms, node.histograms = node.histograms, []
-        self._open([small, large], rows, channels, seed, heap)
+            large.histogram, node.histogram = node.histogram, None
+        self._open([small, large], rows, packed, seed, heap)
 
     def _drawn(self, node: _Node, rows: np.ndarray, seed: np.uint64) -> np.ndarray:
         """The rows that choose the node's split: all, or those drawn for it."""
@@ -211,15 +215,24 @@ class Grower:
         node_seed = derive_seed(seed, node.number, "rows")
         return scratch[: draw_rows(own, self.keys, node_seed, limit, scratch)]
 
-    def _histogram(self, rows: np.ndarray, channel: Packed) -> np.ndarray:
+    def _histogram(self, rows: np.ndarray, packed: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
         n_parts = self._n_parts(len(rows))
-        partial = histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts]
-        cells = channel.cells
+        cells = packed.cells
         if len(rows) < len(cells):
             cells = self._cells[: len(rows)]
-            gather_cells(channel.cells, rows, n_parts, cells)
-        build_histogram(self._words, rows, cells, partial, histogram)
+            gather_cells(packed.cells, rows, n_parts, cells)
+        build_histogram(
+            self._words,
+            rows,
+            cells,
+            packed.w_bits,
+            packed.cell_count_bits,
+            packed.count_bits,
+            ROWS_AT_MOST,
+            histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts],
+            histogram,
+        )
         return self.communicator.sum(histogram)
 
     def _n_parts(self, n_rows: int) -> int:
@@ -227,27 +240,25 @@ class Grower:
         return max(1, min(len(self._partial), n_rows // ROWS_A_PART))
 
     def _release(self, node: _Node) -> None:
-        self._free.extend(node.histograms)
-        node.histograms = []
+        if node.histogram is not None:
+            self._free.append(node.histogram)
+            node.histogram = None
 
     def _find_splits(
         self, nodes: list[_Node], subtract: bool, count_bits: int, seed: np.uint64
     ) -> None:
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
-        first, second = nodes[0].histograms, nodes[-1].histograms
         best_splits(
-            first[0].reshape(-1, N_BINS),
-            first[-1].reshape(-1, N_BINS),
-            second[0].reshape(-1, N_BINS),
-            second[-1].reshape(-1, N_BINS),
+            nodes[0].histogram,
+            nodes[-1].histogram,
             len(nodes),
             subtract,
             count_bits,
-            self.parameters.split == "newton",
             self._n_bins,
             self._allowed,
             self.parameters.min_samples_leaf,
+            self._scratch,
             self._gains,
             self._bins,
             self._missing_left,
@@ -299,7 +310,7 @@ class Grower:
         left: list[int],
         right: list[int],
         leaves: list[_Node],
-        scales: list[float],
+        packed: Packed,
     ) -> Tree:
         edges = self.binned.mapper.feature_edges
         n_bins = self._n_bins
@@ -315,17 +326,18 @@ class Grower:
             missing_left=np.array([node.missing_left for node in splits], np.bool_),
             left=np.array(left, np.int32),
             right=np.array(right, np.int32),
-            gain=_unscaled(np.array([node.gain for node in splits]), scales),
+            gain=_unscaled(np.array([node.gain for node in splits]), packed),
             value=np.zeros(len(leaves)),
             count=np.array([node.count for node in leaves], np.int64),
         )
 
 
-def _unscaled(gains: np.ndarray, scales: list[float]) -> np.ndarray:
+def _unscaled(gains: np.ndarray, packed: Packed) -> np.ndarray:
     """Gains (Σλ)² / n, or (Σλ)² / Σw, back from the scales of the integers.
 
     The scales are powers of two whose squares may be out of range, so their exponents are added.
     """
-    exponents = [math.frexp(scale)[1] - 1 for scale in scales]
+    lam_exponent = math.frexp(packed.lam_scale)[1] - 1
+    w_exponent = math.frexp(packed.w_scale)[1] - 1
     with np.errstate(over="ignore", under="ignore"):
-        return np.ldexp(gains, sum(exponents[1:]) - 2 * exponents[0])
+        return np.ldexp(gains, w_exponent - 2 * lam_exponent)
