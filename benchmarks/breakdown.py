@@ -18,7 +18,7 @@ from rankinite.trees import grower
 
 PARTS = {
     gradients: ("all_lambdas",),
-    grower: ("gather_cells", "build_histogram", "best_splits", "partition_rows"),
+    grower: ("build_histogram", "best_splits", "partition_rows"),
     loop: ("gradients", "pack_least_squares", "pack_newton", "sums_over_leaves", "add_grown_tree"),
 }
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import trees as naive
-from rankinite.trees._histogram_kernels import ROWS_AT_ONCE, build_histogram, gather_cells
+from rankinite.trees._histogram_kernels import ROWS_AT_ONCE, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees.fixed_point import ROWS_AT_MOST
 from trees.cases import (
@@ -20,19 +20,18 @@ from trees.cases import (
 def histogram_of(binned, rows, packed, n_parts, rows_at_most=ROWS_AT_MOST):
     """What the kernel sums: (Σq, count), and Σv for Newton, each (n_features, 256)."""
     rows = np.asarray(rows, np.uint32)
-    gathered = np.empty(len(rows), np.int64)
-    gather_cells(packed.cells, rows, n_parts, gathered)
     n_blocks = binned.blocks.shape[0]
     histogram = np.full((n_blocks, packed.n_channels, 16 * 256), -1, np.int64)
     partial = np.full((n_parts, *histogram.shape), -1, np.int64)
     build_histogram(
         binned.blocks.view(np.uint64),
         rows,
-        gathered,
+        packed.cells,
         packed.w_bits,
         packed.cell_count_bits,
         packed.count_bits,
         rows_at_most,
+        np.empty(binned.n_rows, np.int64),
         histogram[np.newaxis] if n_parts == 1 else partial,
         histogram,
     )

@@ -29,6 +29,7 @@ def kernel_splits(problem, packed, rows, allowed=None):
     histogram = histogram_by_loops(problem, packed, rows)
     gains, bins = np.full((2, n_features), -1.0), np.zeros((2, n_features), np.uint8)
     missing_left = np.zeros((2, n_features), np.bool_)
+    features = np.full(2, -1)
     allowed = np.ones(n_features, np.bool_) if allowed is None else allowed
     # As a pair of siblings, the other one given by the parent of both (here twice the node).
     best_splits(
@@ -44,8 +45,10 @@ def kernel_splits(problem, packed, rows, allowed=None):
         gains,
         bins,
         missing_left,
+        features,
     )
     assert gains[0].tobytes() == gains[1].tobytes()
+    assert features.tolist() == np.argmax(gains, axis=1).tolist()
     return gains[0], bins[0], missing_left[0]
 
 

@@ -11,13 +11,10 @@ N_BINS = 256
 ROWS_AT_ONCE = 256
 
 
-@parallel_kernel()
-def gather_cells(cells, rows, n_parts, gathered):
-    """Copy the cells of a node's rows next to each other."""
-    n = rows.shape[0]
-    for part in prange(n_parts):
-        for i in range(part * n // n_parts, (part + 1) * n // n_parts):
-            gathered[i] = cells[rows[i]]
+@kernel()
+def _gather(cells, rows, gathered):
+    for i in range(rows.shape[0]):
+        gathered[i] = cells[rows[i]]
 
 
 @kernel()
@@ -120,6 +117,7 @@ def build_histogram(
     cell_count_bits,
     count_bits,
     rows_at_most,
+    gathered,
     partial,
     histogram,
 ):
@@ -131,12 +129,14 @@ def build_histogram(
         The blocks of bins, eight bins in a word.
     rows : ndarray of uint32
         The rows of the node, ascending; as many as there are rows means all of them.
-    cells : ndarray of int64, shape (len(rows),)
-        The cells of these rows.
+    cells : ndarray of int64, shape (n_all_rows,)
+        The cells of all rows.
     w_bits, cell_count_bits, count_bits
         The fields of the cells (`rankinite.trees.fixed_point.Packed`).
     rows_at_most : int
         How many cells of three fields may be added before one of them overflows.
+    gathered : ndarray of int64, shape (n_all_rows,)
+        Scratch: the cells of the node's rows next to each other.
     partial : ndarray of int64, shape (n_parts, n_blocks, n_channels, 16 * 256)
         Scratch: the rows are cut into this many parts for each block, so that the work divides
         evenly between threads whatever the number of blocks. With one part it may be a view of
@@ -146,16 +146,23 @@ def build_histogram(
     """
     n_parts, n_blocks = partial.shape[:2]
     n = rows.shape[0]
+    whole = n == words.shape[1]
+    own = cells
+    if not whole:
+        own = gathered
+        for part in prange(n_parts):
+            first = part * n // n_parts
+            last = (part + 1) * n // n_parts
+            _gather(cells, rows[first:last], gathered[first:])
     for unit in prange(n_parts * n_blocks):
         part = unit % n_parts
         block = unit // n_parts
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        whole = n == words.shape[1]
         _add_part(
             words[block, first if whole else 0 :],
             rows[first : first if whole else last],
-            cells[first:last],
+            own[first:last],
             w_bits,
             cell_count_bits,
             count_bits,

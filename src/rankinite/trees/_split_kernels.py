@@ -135,6 +135,16 @@ def _node_totals(first, second, subtract, count_bits):
     return totals
 
 
+@kernel()
+def _best_feature(gains):
+    """The feature of the largest gain; of equal ones the first."""
+    best = 0
+    for feature in range(gains.shape[0]):
+        if gains[feature] > gains[best]:
+            best = feature
+    return best
+
+
 @parallel_kernel()
 def best_splits(
     first,
@@ -149,8 +159,9 @@ def best_splits(
     gains,
     bins,
     missing_left,
+    features,
 ):
-    """The best split of each feature, in one node or in two siblings at once.
+    """The best split of each feature and the best of those, in one node or two siblings at once.
 
     Rows with a bin up to ``bins[k, f]`` go left; missing ones go left if ``missing_left[k, f]``.
     A feature without a split gets the gain 0. Of equal splits the lowest bin wins, and missing
@@ -170,6 +181,8 @@ def best_splits(
         The work is cut into this many parts.
     gains, bins, missing_left : ndarrays of shape (2, n_features)
         Output.
+    features : ndarray of int64, shape (2,)
+        Output: the feature with the largest gain; of equal ones the first.
     """
     n_features = n_bins.shape[0]
     n_parts = scratch.shape[0]
@@ -200,3 +213,5 @@ def best_splits(
             gains[node, feature] = gain
             bins[node, feature] = b
             missing_left[node, feature] = goes_left
+    for node in range(n_nodes):
+        features[node] = _best_feature(gains[node])

@@ -17,7 +17,7 @@ import numpy as np
 from rankinite.data.binning import BinnedMatrix
 from rankinite.data.seeds import derive_seed, draw_without_replacement
 from rankinite.distributed import Communicator
-from rankinite.trees._histogram_kernels import N_BINS, build_histogram, gather_cells
+from rankinite.trees._histogram_kernels import N_BINS, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees._split_kernels import N_SCRATCH, best_splits
 from rankinite.trees.fixed_point import ROWS_AT_MOST, Packed
@@ -118,6 +118,7 @@ class Grower:
         self._gains = np.empty((2, n_features))
         self._bins = np.empty((2, n_features), np.uint8)
         self._missing_left = np.empty((2, n_features), np.bool_)
+        self._features = np.empty(2, np.int64)
 
     def grow(self, packed: Packed, seed: np.uint64) -> GrownTree:
         """Grow a tree on the packed gradients.
@@ -218,18 +219,15 @@ class Grower:
     def _histogram(self, rows: np.ndarray, packed: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
         n_parts = self._n_parts(len(rows))
-        cells = packed.cells
-        if len(rows) < len(cells):
-            cells = self._cells[: len(rows)]
-            gather_cells(packed.cells, rows, n_parts, cells)
         build_histogram(
             self._words,
             rows,
-            cells,
+            packed.cells,
             packed.w_bits,
             packed.cell_count_bits,
             packed.count_bits,
             ROWS_AT_MOST,
+            self._cells,
             histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts],
             histogram,
         )
@@ -262,12 +260,11 @@ class Grower:
             self._gains,
             self._bins,
             self._missing_left,
+            self._features,
         )
         for k, node in enumerate(nodes):
-            # Equal gains: the feature with the smaller number (argmax takes the first).
-            best = int(np.argmax(self._gains[k]))
+            best = node.feature = int(self._features[k])
             node.gain = float(self._gains[k, best])
-            node.feature = best
             node.bin = int(self._bins[k, best])
             node.missing_left = bool(self._missing_left[k, best])
 

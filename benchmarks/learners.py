@@ -1,0 +1,186 @@
+"""rankinite and its peers on the same footing: threads, bins, leaves, learning rate, pairs.
+
+All learn NDCG with λs for the pairs whose upper document is among the first ten: the measure
+ndcg@10 in rankinite, lambdarank_truncation_level=10 in LightGBM, ten pairs a document from the top
+in XGBoost. CatBoost's LambdaMart has no such setting and takes all pairs; its time with the loss
+QueryRMSE, which has no pairs at all, is shown beside it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+import rankinite as rk
+from rankinite.boosting.loop import Run
+
+THREADS = 2
+LEARNING_RATE = 0.1
+MIN_SAMPLES_LEAF = 20
+BINS = 255
+
+RANKINITE_SETTINGS: dict[str, dict] = {
+    "rankinite": {},
+    "rankinite newton": {"split": "newton"},
+}
+LIGHTGBM_SETTINGS: dict[str, dict] = {
+    "LightGBM": {},
+    "LightGBM columns": {"force_col_wise": True},
+    "LightGBM rows": {"force_row_wise": True},
+    "LightGBM quantised": {"use_quantized_grad": True},
+    "LightGBM quantised rows": {"use_quantized_grad": True, "force_row_wise": True},
+    "LightGBM quantised 16, renewed": {
+        "use_quantized_grad": True,
+        "num_grad_quant_bins": 16,
+        "quant_train_renew_leaf": True,
+    },
+}
+
+
+class Trained(NamedTuple):
+    """When each tree was finished (seconds since the first began), and scores after n trees."""
+
+    times: np.ndarray
+    predict: Callable[[np.ndarray, int], np.ndarray]
+
+    def seconds_a_tree(self) -> float:
+        """Without the first tree, which may have had something to set up."""
+        return float(self.times[-1] - self.times[0]) / (len(self.times) - 1)
+
+
+class Clock:
+    """Notes when each tree was finished."""
+
+    def __init__(self) -> None:
+        self.times: list[float] = []
+
+    def after_round(self, run: Run) -> bool:
+        self.times.append(time.perf_counter())
+        return False
+
+    def finish(self, run: Run) -> None:
+        pass
+
+
+def rankinite(train: rk.Dataset, leaves: int, trees: int, setting: dict) -> Trained:
+    clock = Clock()
+    model = rk.LambdaMART(
+        n_estimators=trees,
+        max_leaf_nodes=leaves,
+        learning_rate=LEARNING_RATE,
+        min_samples_leaf=MIN_SAMPLES_LEAF,
+        max_bins=BINS,
+        n_threads=THREADS,
+        **setting,
+    )
+    started = time.perf_counter()
+    model.fit(train, callbacks=[clock])
+    return Trained(np.array(clock.times) - started, lambda X, n: model.predict(X, n_trees=n))
+
+
+def lightgbm(train: rk.Dataset, leaves: int, setting: dict) -> Callable[[int], Trained]:
+    """Bin the rows once; the result trains."""
+    import lightgbm
+
+    parameters = {
+        "objective": "lambdarank",
+        "lambdarank_truncation_level": 10,
+        "num_leaves": leaves,
+        "learning_rate": LEARNING_RATE,
+        "min_data_in_leaf": MIN_SAMPLES_LEAF,
+        "max_bin": BINS,
+        "num_threads": THREADS,
+        "verbose": -1,
+    } | setting
+    rows = lightgbm.Dataset(train.X, train.y, group=train.query_sizes, params=parameters)
+    rows.construct()
+
+    def run(trees: int) -> Trained:
+        started = time.perf_counter()
+        booster = lightgbm.Booster(parameters, rows)
+        times = _rounds(trees, started, lambda _: booster.update())
+        return Trained(times, lambda X, n: booster.predict(X, num_iteration=n))
+
+    return run
+
+
+def xgboost(train: rk.Dataset, leaves: int) -> Callable[[int], Trained]:
+    import xgboost
+
+    parameters = {
+        "objective": "rank:ndcg",
+        "lambdarank_pair_method": "topk",
+        "lambdarank_num_pair_per_sample": 10,
+        "tree_method": "hist",
+        "grow_policy": "lossguide",
+        "max_leaves": leaves,
+        "max_depth": 0,
+        "max_bin": BINS,
+        "eta": LEARNING_RATE,
+        "nthread": THREADS,
+    }
+    group = train.query_sizes
+    rows = xgboost.QuantileDMatrix(train.X, train.y, group=group, max_bin=BINS, nthread=THREADS)
+
+    def run(trees: int) -> Trained:
+        started = time.perf_counter()
+        booster = xgboost.Booster(parameters, [rows])
+        times = _rounds(trees, started, lambda round_number: booster.update(rows, round_number))
+        return Trained(
+            times,
+            lambda X, n: booster.inplace_predict(X, iteration_range=(0, n), strict_shape=False),
+        )
+
+    return run
+
+
+def catboost(train: rk.Dataset, leaves: int, loss: str) -> Callable[[int], Trained]:
+    import catboost
+
+    rows = catboost.Pool(
+        train.X, train.y, group_id=np.repeat(np.arange(train.n_queries), train.query_sizes)
+    )
+    rows.quantize(border_count=BINS - 1)
+
+    def run(trees: int) -> Trained:
+        times: list[float] = []
+
+        class Watch:
+            def after_iteration(self, info: object) -> bool:
+                times.append(time.perf_counter())
+                return True
+
+        model = catboost.CatBoost(
+            {
+                "loss_function": loss,
+                "grow_policy": "Lossguide",
+                "max_leaves": leaves,
+                "depth": 16,
+                "learning_rate": LEARNING_RATE,
+                "min_data_in_leaf": MIN_SAMPLES_LEAF,
+                "iterations": trees,
+                "bootstrap_type": "No",
+                "random_strength": 0,
+                "score_function": "L2",
+                "thread_count": THREADS,
+                "logging_level": "Silent",
+                "allow_writing_files": False,
+                "metric_period": trees + 1,
+            }
+        )
+        started = time.perf_counter()
+        model.fit(rows, callbacks=[Watch()])
+        return Trained(np.array(times) - started, lambda X, n: model.predict(X, ntree_end=n))
+
+    return run
+
+
+def _rounds(trees: int, started: float, update: Callable[[int], object]) -> np.ndarray:
+    times = np.empty(trees)
+    for round_number in range(trees):
+        update(round_number)
+        times[round_number] = time.perf_counter() - started
+    return times
