@@ -5,20 +5,25 @@ from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
 
-# Parts of the rows that a reduction works on, more than there are threads.
-N_PARTS = 32
 # Exponents that a float64 can have, as they are stored: 11 bits.
 N_EXPONENTS = 2048
 
 
 @parallel_kernel()
-def exponent_counts(patterns):
-    """How many values have each exponent; `patterns` are the bits of float64 as uint64."""
+def exponent_counts(patterns, counts):
+    """Add up how many values have each exponent, by parts of the rows.
+
+    Parameters
+    ----------
+    patterns : ndarray of uint64, shape (n_rows,)
+        The bits of float64.
+    counts : ndarray of int64, shape (n_parts, 2048)
+        Output, zero before.
+    """
     n = patterns.shape[0]
-    counts = np.zeros((N_PARTS, N_EXPONENTS), np.int64)
-    for part in prange(N_PARTS):
-        _count_exponents(patterns[part * n // N_PARTS : (part + 1) * n // N_PARTS], counts[part])
-    return counts
+    n_parts = counts.shape[0]
+    for part in prange(n_parts):
+        _count_exponents(patterns[part * n // n_parts : (part + 1) * n // n_parts], counts[part])
 
 
 @kernel()
@@ -43,21 +48,18 @@ def pack_two(lam, lam_scale, w, w_scale, w_bits, count_bits, cells):
 
 
 @parallel_kernel()
-def leaf_sums(values, scale, rows, starts, stops):
+def leaf_sums(values, scale, rows, starts, stops, sums):
     """Σ rint(value·scale) over the rows of each leaf, in integers, by parts of the rows.
 
-    Returns
-    -------
-    ndarray of int64, shape (N_PARTS, n_leaves)
+    `sums` (n_parts, n_leaves) is the output.
     """
     n = rows.shape[0]
-    sums = np.zeros((N_PARTS, starts.shape[0]), np.int64)
-    for part in prange(N_PARTS):
-        first, last = part * n // N_PARTS, (part + 1) * n // N_PARTS
+    n_parts = sums.shape[0]
+    for part in prange(n_parts):
+        first, last = part * n // n_parts, (part + 1) * n // n_parts
         for leaf in range(starts.shape[0]):
             own = rows[max(first, starts[leaf]) : max(first, min(last, stops[leaf]))]
             sums[part, leaf] = _rounded_sum(values, scale, own)
-    return sums
 
 
 @kernel()

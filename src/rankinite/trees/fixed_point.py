@@ -42,6 +42,8 @@ LARGEST_EXPONENT = 1021
 # Cells of three fields that are added before they are unpacked: 13 bits for their count leave 25
 # for Σλ and for Σw each.
 ROWS_AT_MOST = 4096
+# Parts of the rows that a reduction works on, more than there are threads.
+N_PARTS = 32
 
 
 @dataclass(frozen=True)
@@ -84,7 +86,9 @@ class Gradients:
 
 def gradients(values: np.ndarray, communicator: Communicator) -> Gradients:
     """Count the exponents of `values` (float64) over all workers."""
-    exponents = communicator.sum(exponent_counts(values.view(np.uint64)).sum(axis=0))
+    counts = np.zeros((N_PARTS, N_EXPONENTS), np.int64)
+    exponent_counts(values.view(np.uint64), counts)
+    exponents = communicator.sum(counts.sum(axis=0))
     if exponents[N_EXPONENTS - 1] > 0:
         raise DataError(
             f"{exponents[N_EXPONENTS - 1]} gradients are infinite or not numbers: look at the "
@@ -171,5 +175,6 @@ def sums_over_leaves(
     ``rows[starts[l]:stops[l]]`` are the rows of leaf l.
     """
     scale = terms.scale(n_rows, CELL_BITS)
-    sums = leaf_sums(terms.values, scale, rows, starts, stops).sum(axis=0)
-    return communicator.sum(sums) / scale
+    sums = np.empty((N_PARTS, len(starts)), np.int64)
+    leaf_sums(terms.values, scale, rows, starts, stops, sums)
+    return communicator.sum(sums.sum(axis=0)) / scale
