@@ -3,6 +3,7 @@
 from rankinite.trees.fixed_point import Packed, pack_gradients, sums_over_leaves
 from rankinite.trees.grower import Grower, GrownTree, GrowthParameters
 from rankinite.trees.scoring import (
+    SERIAL_ROWS,
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
@@ -12,6 +13,7 @@ from rankinite.trees.scoring import (
 from rankinite.trees.tree import Forest, Tree
 
 __all__ = [
+    "SERIAL_ROWS",
     "Forest",
     "Grower",
     "GrownTree",
