@@ -307,7 +307,8 @@ class BoostedTrees(Ranker):
         return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
 
     def _check_n_trees(self, n_trees: int | None) -> None:
-        Whole(0, self.forest_.n_trees, optional=True).check("n_trees", n_trees)
+        if n_trees is not None:
+            Whole(0, self.forest_.n_trees).check("n_trees", n_trees)
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)

@@ -109,23 +109,32 @@ class Scorer:
 
 def lay_out(splits: Splits) -> Layout:
     """Lay trees out for scoring."""
-    node_offsets, leaf_offsets = splits.node_offsets, splits.leaf_offsets
-    n_leaves = np.diff(leaf_offsets)
+    n_leaves = np.diff(splits.leaf_offsets)
     most_leaves = n_leaves.max(initial=0)
     if max(2 * most_leaves, splits.column.max(initial=0)) >= _MOST_PLACES:
         raise DataError(
             f"the forest is too large to score, with a tree of {most_leaves:,} leaves or as many "
             "thresholds: train with a smaller max_leaf_nodes"
         )
-    node_starts = node_offsets + leaf_offsets
+    node_starts = splits.node_offsets + splits.leaf_offsets
     nodes = np.empty(node_starts[-1], np.uint64)
     node_values = np.zeros(node_starts[-1])
     write_nodes(*splits, nodes, node_values)
     if most_leaves > _MOST_LEAVES_IN_PLANES:
         empty = np.zeros(1, np.int64)
         planes = (np.empty(0, np.uint32), empty, empty, np.empty(0))
-        return Layout(*planes, leaf_offsets, nodes, node_values, node_starts, WIDE)
+        walk_rows = WIDE
+    else:
+        planes = _planes_of(splits, n_leaves)
+        walk_rows = _walk_rows(len(planes[0]) / 2 / max(1, len(n_leaves)))
+    return Layout(*planes, splits.leaf_offsets, nodes, node_values, node_starts, walk_rows)
 
+
+def _planes_of(
+    splits: Splits, n_leaves: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The first four arrays of a layout."""
+    node_offsets, leaf_offsets = splits.node_offsets, splits.leaf_offsets
     plane_starts = np.concatenate([[0], np.cumsum((n_leaves + 7) // 8)])
     n_clears = np.zeros(plane_starts[-1], np.int64)
     begin, extent = np.empty((2, node_offsets[-1]), np.int64)
@@ -154,17 +163,7 @@ def lay_out(splits: Splits) -> Layout:
         plane_offsets[:-1].copy(),
         clears,
     )
-    return Layout(
-        clears,
-        plane_offsets,
-        plane_starts,
-        splits.value[leaf_order],
-        leaf_offsets,
-        nodes,
-        node_values,
-        node_starts,
-        _walk_rows(plane_offsets[-1] / max(1, len(n_leaves))),
-    )
+    return clears, plane_offsets, plane_starts, splits.value[leaf_order]
 
 
 def _walk_rows(clears_a_tree: float) -> int:
