@@ -1,57 +1,158 @@
-"""Scoring time beside LightGBM's predict, on one thread: batches and single queries.
+"""Scoring time beside LightGBM's predict and lleaves, on one thread: batches and single queries.
 
-    python benchmarks/scoring.py [--leaves 31 255] [--trees 500] [--repeats 200]
+    python benchmarks/scoring.py [--leaves 31 255] [--trees 500] [--repeats 2000] [--lleaves FOLDER]
 
-Both score with a forest of their own, of the same number of trees and leaves, trained on the same
-rows; each is first checked against its own training scores or its own batch scores. Repeats are
-interleaved; p50 and p99 are over repeats.
+Every one scores with a forest of the same number of trees and leaves, trained on the same rows;
+ours is first checked against its own training scores, LightGBM's against its own batch scores, and
+lleaves against LightGBM, whose forest it compiles. They take turns of ten calls; p50 and p99 are
+over all calls. lleaves needs an older llvmlite than numba: with ``--lleaves`` it gets an
+environment of its own in that folder, made there if need be, and answers from a process of its
+own, which does the timing itself.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import lightgbm
 import numpy as np
 
 import rankinite as rk
 import web_like
+from rankinite.boosting import loop
+
+BATCHES = (10, 100, 1000)
+# Calls before the next one's turn: whoever comes first after another process finds cold caches.
+CALLS = 10
+# lleaves compiles a forest of 500 × 31 in about a minute; larger ones take many.
+MOST_LEAVES_FOR_LLEAVES = 31
+LLEAVES_PACKAGES = ("lleaves==1.3.*", "llvmlite<0.44", "lightgbm")
+
+
+class Lleaves:
+    """A process that loads LightGBM's forest, compiles it, and times calls on request."""
+
+    def __init__(self, folder: Path, theirs: lightgbm.Booster, X: np.ndarray) -> None:
+        python = folder / "bin" / "python"
+        if not python.exists():
+            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+            subprocess.run([python, "-m", "pip", "install", "-q", *LLEAVES_PACKAGES], check=True)
+        with tempfile.TemporaryDirectory() as scratch:
+            theirs.save_model(Path(scratch) / "forest.txt")
+            np.save(Path(scratch) / "X.npy", X)
+            np.save(Path(scratch) / "scores.npy", theirs.predict(X))
+            command = [python, Path(__file__).with_name("lleaves_process.py"), scratch]
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            )
+            print(f"lleaves compiled in {float(self._answer()):.0f} s", flush=True)
+
+    def _answer(self) -> str:
+        assert self.process.stdout is not None
+        answer = self.process.stdout.readline()
+        if not answer:
+            raise SystemExit("lleaves failed: see its message above")
+        return answer
+
+    def times(self, n_docs: int) -> list[float]:
+        """Milliseconds of a few calls, one after the other."""
+        assert self.process.stdin is not None
+        print(n_docs, CALLS, file=self.process.stdin, flush=True)
+        return [float(time) for time in self._answer().split()]
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+def timed(predict: Callable[[np.ndarray], object], X: np.ndarray) -> list[float]:
+    """Milliseconds of a few calls, one after the other."""
+    times = []
+    for _ in range(CALLS):
+        started = time.perf_counter()
+        predict(X)
+        times.append(1e3 * (time.perf_counter() - started))
+    return times
+
+
+def row(name: str, n_docs: int, times: list[list[float]]) -> str:
+    """Our p50 and p99, and those of each peer with the ratio of the p50."""
+    ours, *peers = (np.percentile(own, [50, 99]) for own in times)
+    line = f"{name:12}{n_docs:10}{ours[0]:10.3f} ({ours[1]:6.2f})"
+    for peer in peers:
+        line += f"{peer[0]:10.3f} ({peer[1]:6.2f}){peer[0] / ours[0]:6.1f}×"
+    return line
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--leaves", type=int, nargs="+", default=[31, 255])
     parser.add_argument("--trees", type=int, default=500)
-    parser.add_argument("--repeats", type=int, default=200)
+    parser.add_argument("--repeats", type=int, default=2000)
+    parser.add_argument("--lleaves", type=Path, metavar="FOLDER", help="its environment")
     arguments = parser.parse_args()
     train = web_like.dataset(400)
-    print("one thread, milliseconds: p50 (p99)")
-    print(f"{'forest':12}{'documents':>10}{'rankinite':>18}{'LightGBM':>18}{'ratio of p50':>14}")
     for leaves in arguments.leaves:
-        ours = rk.LambdaMART(n_estimators=arguments.trees, max_leaf_nodes=leaves, n_threads=1)
-        ours.fit(train)
-        theirs = lightgbm.train(
-            {"objective": "lambdarank", "num_leaves": leaves, "verbose": -1, "num_threads": 1},
-            lightgbm.Dataset(train.X, train.y, group=train.query_sizes),
-            arguments.trees,
-        )
-        assert ours.forest_.n_trees == theirs.num_trees()
-        for n_docs in (10, 100, 1000):
-            X = np.ascontiguousarray(train.X[:n_docs])
-            assert np.array_equal(ours.predict(X), ours.predict(train)[:n_docs])
-            times: list[list[float]] = [[], []]
-            for _ in range(max(20, arguments.repeats * 10 // n_docs)):
-                for own, predict in zip(times, (ours.predict, theirs.predict), strict=True):
-                    started = time.perf_counter()
-                    predict(X)
-                    own.append(1e3 * (time.perf_counter() - started))
-            (a, a99), (b, b99) = (np.percentile(own, [50, 99]) for own in times)
-            print(
-                f"{arguments.trees} × {leaves:<6}{n_docs:10}{a:10.3f} ({a99:5.2f}){b:10.3f} "
-                f"({b99:5.2f}){b / a:14.2f}",
-                flush=True,
-            )
+        compare(train, leaves, arguments)
+
+
+def trained(train: rk.Dataset, leaves: int, n_trees: int) -> tuple[rk.LambdaMART, np.ndarray]:
+    """Our forest, and the scores that training ended with."""
+    scores_of_round = []
+    add_grown_tree = loop.add_grown_tree
+
+    def watched(grown: Any, value: np.ndarray, scores: np.ndarray) -> None:
+        add_grown_tree(grown, value, scores)
+        scores_of_round[:] = [scores]
+
+    loop.add_grown_tree = watched
+    try:
+        model = rk.LambdaMART(n_estimators=n_trees, max_leaf_nodes=leaves, n_threads=1).fit(train)
+    finally:
+        loop.add_grown_tree = add_grown_tree
+    return model, scores_of_round[0]
+
+
+def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> None:
+    ours, training_scores = trained(train, leaves, arguments.trees)
+    assert np.array_equal(ours.predict(train), training_scores)
+    theirs = lightgbm.train(
+        {"objective": "lambdarank", "num_leaves": leaves, "verbose": -1, "num_threads": 1},
+        lightgbm.Dataset(train.X, train.y, group=train.query_sizes),
+        arguments.trees,
+    )
+    assert ours.forest_.n_trees == theirs.num_trees() == arguments.trees
+    lleaves = None
+    if arguments.lleaves is None:
+        print("lleaves is left out: give --lleaves FOLDER to have it installed there and timed")
+    elif leaves > MOST_LEAVES_FOR_LLEAVES:
+        print(f"lleaves is left out at {leaves} leaves: it would compile for many minutes")
+    else:
+        lleaves = Lleaves(arguments.lleaves, theirs, train.X[: max(BATCHES)])
+    peers = ["LightGBM", *(["lleaves"] if lleaves else [])]
+    print("one thread, milliseconds: p50 (p99), ratio of p50")
+    print(f"{'forest':12}{'documents':>10}{'rankinite':>19}" + "".join(f"{p:>26}" for p in peers))
+    for n_docs in BATCHES:
+        X = np.ascontiguousarray(train.X[:n_docs])
+        assert np.array_equal(ours.predict(X), ours.predict(train)[:n_docs])
+        assert np.array_equal(theirs.predict(X), theirs.predict(train.X)[:n_docs])
+        timers = [partial(timed, ours.predict, X), partial(timed, theirs.predict, X)]
+        if lleaves:
+            timers.append(partial(lleaves.times, n_docs))
+        times: list[list[float]] = [[] for _ in timers]
+        for _ in range(max(10, arguments.repeats // n_docs)):
+            for own, timer in zip(times, timers, strict=True):
+                own += timer()
+        print(row(f"{arguments.trees} × {leaves}", n_docs, times), flush=True)
+    if lleaves:
+        lleaves.close()
 
 
 if __name__ == "__main__":

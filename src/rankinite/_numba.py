@@ -60,6 +60,17 @@ def parallel_kernel(**options: Any) -> Callable[[Callable], Callable]:
 @contextmanager
 def threads(n_threads: int | None) -> Iterator[int]:
     """Run kernels on `n_threads` threads inside the block (None: all), and restore the number."""
+    wanted = number_of_threads(n_threads)
+    before = numba.get_num_threads()
+    numba.set_num_threads(wanted)
+    try:
+        yield wanted
+    finally:
+        numba.set_num_threads(before)
+
+
+def number_of_threads(n_threads: int | None) -> int:
+    """The number of threads that `n_threads` stands for, after a check."""
     available = numba.config.NUMBA_NUM_THREADS
     try:
         wanted = available if n_threads is None else index(n_threads)
@@ -67,9 +78,4 @@ def threads(n_threads: int | None) -> Iterator[int]:
         wanted = 0
     if wanted < 1:
         raise ParameterError(f"n_threads must be a positive integer or None, got {n_threads!r}")
-    before = numba.get_num_threads()
-    numba.set_num_threads(min(wanted, available))
-    try:
-        yield min(wanted, available)
-    finally:
-        numba.set_num_threads(before)
+    return min(wanted, available)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -153,3 +154,24 @@ def _apply(tree: NaiveTree, numbers: list[int], split: Split, leaf: int, bins: n
 def draw_rows(rows: Sequence[int], keys: Sequence[int], seed: int, fraction: float) -> list[int]:
     """Rows whose own random number, as a share of 2^64, is below `fraction`."""
     return [row for row in rows if mix(int(keys[row]) ^ int(seed)) < fraction * 2.0**64]
+
+
+def score(forest: Any, x: Sequence[float], start: float = 0.0, n_trees: int | None = None) -> float:
+    """Walk down the first trees one after the other and add up what their leaves say."""
+    total = start
+    for tree in range(len(forest.node_offsets) - 1 if n_trees is None else n_trees):
+        nodes, leaves = int(forest.node_offsets[tree]), int(forest.leaf_offsets[tree])
+        child = 0 if forest.node_offsets[tree + 1] > nodes else -1
+        while child >= 0:
+            node = nodes + child
+            value = float(x[forest.feature[node]])
+            missing = value != value
+            goes_left = forest.missing_left[node] if missing else value <= forest.threshold[node]
+            child = int(forest.left[node] if goes_left else forest.right[node])
+        total += float(forest.value[leaves + ~child])
+    return total
+
+
+def code(thresholds: Sequence[float], x: float) -> int:
+    """How many thresholds lie below x; 255 for a missing value."""
+    return MISSING if x != x else sum(threshold < x for threshold in thresholds)

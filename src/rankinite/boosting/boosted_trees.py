@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite._numba import threads
+from rankinite._numba import number_of_threads, threads
 from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.boosting.loop import Callback, History, Run, Watched, boost
 from rankinite.boosting.objectives import Objective, document_weights
@@ -32,6 +33,7 @@ from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.trees import (
+    SERIAL_ROWS,
     Forest,
     Grower,
     GrowthParameters,
@@ -292,18 +294,23 @@ class BoostedTrees(Ranker):
         return self.forest_.importance(self.n_features_in_, kind)
 
     def _score_matrix(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
+        self._check_n_trees(n_trees)
         start = self._start + base_scores(self._base, X)
-        return score_features(self._first_trees(n_trees), X, start)
+        return score_features(self.forest_, X, start, n_trees)
 
     def _score_bins(self, dataset: Dataset, n_trees: int | None = None) -> np.ndarray:
+        self._check_n_trees(n_trees)
         start = self._start + base_scores(self._base, dataset)
-        return score_binned(self._first_trees(n_trees), dataset.binned_as_saved(), start)
+        return score_binned(self.forest_, dataset.binned_as_saved(), start, n_trees)
 
-    def _first_trees(self, n_trees: int | None) -> Forest:
-        if n_trees is None:
-            return self.forest_
-        Whole(0, self.forest_.n_trees).check("n_trees", n_trees)
-        return self.forest_.first(n_trees)
+    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
+        # Small batches stay on the calling thread; a scope would take a tenth of their time.
+        n_threads = number_of_threads(self.n_threads)
+        return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
+
+    def _check_n_trees(self, n_trees: int | None) -> None:
+        if n_trees is not None:
+            Whole(0, self.forest_.n_trees).check("n_trees", n_trees)
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -41,14 +42,14 @@ class Ranker(Estimator):
             return X.in_caller_order(self.score_dataset(X, **options))
         matrix, names = features_of(X)
         self._check_features(matrix.shape[1], names)
-        with threads(self.n_threads):
+        with self._threads_for(len(matrix)):
             return self._score_matrix(matrix, **options)
 
     def score_dataset(self, dataset: Dataset, **options: Any) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
-        with threads(self.n_threads):
+        with self._threads_for(dataset.n_rows):
             if dataset.X is None:
                 return self._score_bins(dataset, **options)
             return self._score_matrix(dataset.X, **options)
@@ -66,6 +67,10 @@ class Ranker(Estimator):
         raise DataError(
             f"this dataset holds only bins, and a {type(self).__name__} needs feature values"
         )
+
+    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
+        """The scope in which `n_rows` rows are scored."""
+        return threads(self.n_threads)
 
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
         check_features("the data", n_features, names, self.n_features_in_, self.feature_names_in_)

@@ -10,6 +10,7 @@ from rankinite.trees.fixed_point import (
 )
 from rankinite.trees.grower import Grower, GrownTree, GrowthParameters
 from rankinite.trees.scoring import (
+    SERIAL_ROWS,
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
@@ -19,6 +20,7 @@ from rankinite.trees.scoring import (
 from rankinite.trees.tree import Forest, Tree
 
 __all__ = [
+    "SERIAL_ROWS",
     "Forest",
     "Gradients",
     "Grower",

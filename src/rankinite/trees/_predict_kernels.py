@@ -1,64 +1,140 @@
-"""Kernels that walk rows down trees."""
+"""Kernels that add the values of trees to scores, tree after tree."""
 
 import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
 from rankinite.data._binning_kernels import BLOCK, MISSING_BIN
+from rankinite.trees._coding_kernels import code_bins, code_features
+from rankinite.trees._vector_kernels import (
+    cleared,
+    filled,
+    prefetch,
+    store_lowest_bits,
+    where_any,
+)
 
-# Rows that walk down one tree before the next tree: their features and the tree stay in cache.
-ROWS_AT_ONCE = 64
+# Documents that are scored together, side by side in vectors.
+WIDE, NARROW = 128, 32
+# Documents that walk down a tree side by side.
+LANES = 32
+# Nodes in a line of the cache.
+LINE = 8
+
+
+def _plane_scorer(width):
+    """The kernel that scores documents by planes, `width` of them at once."""
+
+    @kernel()
+    def add_planes(codes, layout, n_trees, scores):
+        """Add trees to the scores of up to `width` documents.
+
+        Each tree has a bit a leaf, eight in a plane; every test clears the leaves that a document
+        cannot reach; the first leaf that stays alive is the one it falls into (QuickScorer,
+        Lucchese et al. 2015; side by side in vectors: RapidScorer, Ye et al. 2018).
+        """
+        clears = layout.clears
+        plane_offsets = layout.plane_offsets
+        leaf = np.empty(width, np.uint16)
+        for tree in range(n_trees):
+            first = layout.plane_starts[tree]
+            bits = filled(np.uint8(1), width)
+            which = filled(np.uint8(0), width)
+            # From the last plane to the first, so that the first one with a leaf alive stays.
+            for plane in range(layout.plane_starts[tree + 1] - 1, first - 1, -1):
+                alive = filled(np.uint8(255), width)
+                for i in range(plane_offsets[plane], plane_offsets[plane + 1]):
+                    alive = cleared(alive, codes, clears, i)
+                bits = where_any(alive, alive, bits)
+                which = where_any(alive, filled(np.uint8(plane - first), width), which)
+            store_lowest_bits(which, bits, leaf)
+            own_values = layout.place_values[layout.leaf_offsets[tree] :]
+            for row in range(scores.shape[0]):
+                scores[row] += own_values[leaf[row]]
+
+    return add_planes
+
+
+add_planes_wide = _plane_scorer(WIDE)
+add_planes_narrow = _plane_scorer(NARROW)
 
 
 @kernel()
-def score_serial(
-    X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
-):
-    """Add every tree's value to `scores`, tree after tree, on the calling thread."""
-    n_trees = node_offsets.shape[0] - 1
-    for first in range(0, X.shape[0], ROWS_AT_ONCE):
-        last = min(X.shape[0], first + ROWS_AT_ONCE)
-        for tree in range(n_trees):
-            nodes = node_offsets[tree]
-            leaves = leaf_offsets[tree]
-            root = 0 if node_offsets[tree + 1] > nodes else -1
-            for row in range(first, last):
-                child = root
-                while child >= 0:
-                    node = nodes + child
-                    x = X[row, feature[node]]
-                    goes_left = missing_left[node] if np.isnan(x) else x <= threshold[node]
-                    child = left[node] if goes_left else right[node]
-                scores[row] += value[leaves + ~child]
+def add_walks(codes, layout, n_trees, scores):
+    """Add trees to the scores of documents that walk down side by side, without branches.
+
+    The steps of one document wait for memory and for each other; those of many overlap. All of
+    them step until none moves, for a leaf leads to itself.
+    """
+    node_starts = layout.node_starts
+    nodes = layout.nodes
+    place = np.empty(LANES, np.uint64)
+    for tree in range(n_trees):
+        start, stop = node_starts[tree], node_starts[tree + 1]
+        if tree + 1 < n_trees:
+            for i in range(stop, node_starts[tree + 2], LINE):
+                prefetch(nodes, i)
+        own_nodes = nodes[start:stop]
+        own_values = layout.node_values[start:stop]
+        for first in range(0, scores.shape[0], LANES):
+            own_codes = codes[:, first:]
+            own = scores[first : first + LANES]
+            for lane in range(own.shape[0]):
+                place[lane] = np.uint64(0)
+            moved = np.uint64(1)
+            while moved != 0:
+                moved = np.uint64(0)
+                for lane in range(own.shape[0]):
+                    here = place[lane]
+                    node = own_nodes[here]
+                    code = own_codes[node & np.uint64(0xFFFFFF), np.uint64(lane)]
+                    above = np.uint8(np.uint64(code) - (node >> np.uint64(24)))
+                    right = above < np.uint8(node >> np.uint64(32))
+                    there = (node >> np.uint64(40)) + np.uint64(right)
+                    moved |= here ^ there
+                    place[lane] = there
+            for lane in range(own.shape[0]):
+                own[lane] += own_values[place[lane]]
+
+
+@kernel()
+def score_features(X, columns, layout, n_trees, scores):
+    """Add `n_trees` trees to the scores of feature rows, on the calling thread."""
+    n_columns = columns.features.shape[0]
+    buffer = np.empty(n_columns * WIDE, np.uint8)
+    for first in range(0, X.shape[0], WIDE):
+        rows = X[first : first + WIDE]
+        own = scores[first : first + WIDE]
+        width = NARROW if rows.shape[0] <= NARROW else WIDE
+        codes = buffer[: n_columns * width].reshape((n_columns, width))
+        code_features(rows, columns, codes)
+        if rows.shape[0] <= layout.walk_rows:
+            add_walks(codes, layout, n_trees, own)
+        elif width == NARROW:
+            add_planes_narrow(codes, layout, n_trees, own)
+        else:
+            add_planes_wide(codes, layout, n_trees, own)
+
+
+@kernel()
+def score_bins(blocks, used_blocks, first_row, layout, n_trees, scores):
+    """Add `n_trees` trees to the scores of binned rows from `first_row` on.
+
+    The codes of a row are its bins in `used_blocks`.
+    """
+    codes = np.empty((used_blocks.shape[0] * BLOCK, WIDE), np.uint8)
+    for first in range(0, scores.shape[0], WIDE):
+        own = scores[first : first + WIDE]
+        code_bins(blocks, used_blocks, first_row + first, own.shape[0], codes)
+        if own.shape[0] <= layout.walk_rows:
+            add_walks(codes, layout, n_trees, own)
+        else:
+            add_planes_wide(codes, layout, n_trees, own)
 
 
 @parallel_kernel()
-def score_parallel(
-    X, feature, threshold, missing_left, left, right, value, node_offsets, leaf_offsets, scores
-):
-    """As `score_serial`, with the rows divided between threads."""
-    n_rows = X.shape[0]
-    n_steps = (n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
-    for step in prange(n_steps):
-        first = step * ROWS_AT_ONCE
-        last = min(n_rows, first + ROWS_AT_ONCE)
-        score_serial(
-            X[first:last],
-            feature,
-            threshold,
-            missing_left,
-            left,
-            right,
-            value,
-            node_offsets,
-            leaf_offsets,
-            scores[first:last],
-        )
-
-
-@parallel_kernel()
-def add_tree_to_binned(blocks, feature, bins, missing_left, left, right, value, scores):
-    """Add one tree's value to the scores of binned rows."""
+def walk_bins(blocks, feature, bins, missing_left, left, right, value, scores):
+    """Add one tree's value to the scores of binned rows, each walking by itself."""
     root = 0 if feature.shape[0] > 0 else -1
     for row in prange(scores.shape[0]):
         child = root

@@ -2,67 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import numba
 import numpy as np
 
+from rankinite.data._binning_kernels import BLOCK
 from rankinite.data.binning import BinMapper, BinnedMatrix
 from rankinite.errors import DataError
-from rankinite.trees._predict_kernels import (
-    add_leaf_values,
-    add_tree_to_binned,
-    score_parallel,
-    score_serial,
-)
+from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.grower import GrownTree
+from rankinite.trees.layout import Splits, lay_out
 from rankinite.trees.tree import Forest, Tree
 
 # Smaller batches are scored on the calling thread: waking others would cost more.
-SERIAL_ROWS = 256
+SERIAL_ROWS = 1024
+# Parts of a large batch that each thread takes, so that a slow one does not hold up the rest.
+PARTS_A_THREAD = 4
+# One tree of up to so many leaves is sooner walked than laid out and its rows turned to columns.
+WALKED_LEAVES = 64
 
 
-def score_features(forest: Forest, X: np.ndarray, start: np.ndarray | float = 0.0) -> np.ndarray:
+def score_features(
+    forest: Forest,
+    X: np.ndarray,
+    start: np.ndarray | float = 0.0,
+    n_trees: int | None = None,
+) -> np.ndarray:
     """Score raw features: `start` plus the value of every tree, added in the trees' order.
 
     Parameters
     ----------
     X : ndarray of float32 or float64, shape (n_rows, n_features)
+    n_trees : int, optional
+        Add only the first trees.
 
     Returns
     -------
     ndarray of float64, shape (n_rows,)
         Bit for bit the scores that training had for these rows.
     """
+    X = np.ascontiguousarray(X)
     scores = np.empty(len(X))
     scores[:] = start
-    score = score_serial if len(X) <= SERIAL_ROWS else score_parallel
-    score(
-        X,
-        forest.feature,
-        forest.threshold,
-        forest.missing_left,
-        forest.left,
-        forest.right,
-        forest.value,
-        forest.node_offsets,
-        forest.leaf_offsets,
+    columns, layout = forest.scorer.columns(X.dtype), forest.scorer.layout
+    n_trees = forest.n_trees if n_trees is None else n_trees
+
+    def score(rows: slice) -> None:
+        kernels.score_features(X[rows], columns, layout, n_trees, scores[rows])
+
+    _on_threads(score, len(X))
+    return scores
+
+
+def score_binned(
+    forest: Forest,
+    binned: BinnedMatrix,
+    start: np.ndarray | float = 0.0,
+    n_trees: int | None = None,
+) -> np.ndarray:
+    """Score binned rows; every threshold of the forest must be an edge of the bins."""
+    scores = np.empty(binned.n_rows)
+    scores[:] = start
+    if n_trees is not None:
+        forest = forest.first(n_trees)
+    _add_by_planes(
+        forest,
+        bins_of_thresholds(forest, binned.mapper),
+        (forest.node_offsets, forest.leaf_offsets),
+        binned,
         scores,
     )
     return scores
 
 
-def score_binned(
-    forest: Forest, binned: BinnedMatrix, start: np.ndarray | float = 0.0
-) -> np.ndarray:
-    """Score binned rows; every threshold of the forest must be an edge of the bins."""
-    scores = np.empty(binned.n_rows)
-    scores[:] = start
-    for tree in forest.trees(bins_of_thresholds(forest, binned.mapper)):
-        add_tree(tree, binned, scores)
-    return scores
-
-
 def add_tree(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
     """Add one tree to the scores of rows in the bins it was grown on."""
-    add_tree_to_binned(
+    if tree.n_leaves > WALKED_LEAVES:
+        offsets = (np.array([0, len(tree.feature)]), np.array([0, tree.n_leaves]))
+        _add_by_planes(tree, tree.bin, offsets, binned, scores)
+        return
+    kernels.walk_bins(
         binned.blocks,
         tree.feature,
         tree.bin,
@@ -74,9 +95,57 @@ def add_tree(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
     )
 
 
+def _add_by_planes(
+    trees: Forest | Tree,
+    bins: np.ndarray,
+    offsets: tuple[np.ndarray, np.ndarray],
+    binned: BinnedMatrix,
+    scores: np.ndarray,
+) -> None:
+    """Add trees to the scores of binned rows; `bins` are their splits, which serve as codes."""
+    used_blocks, slot = np.unique(trees.feature // BLOCK, return_inverse=True)
+    layout = lay_out(
+        Splits(
+            slot * BLOCK + trees.feature % BLOCK,
+            bins.astype(np.int64),
+            trees.missing_left,
+            trees.left,
+            trees.right,
+            trees.value,
+            *offsets,
+        )
+    )
+    n_trees = len(offsets[0]) - 1
+
+    def score(rows: slice) -> None:
+        kernels.score_bins(
+            binned.blocks, used_blocks.astype(np.int64), rows.start, layout, n_trees, scores[rows]
+        )
+
+    _on_threads(score, binned.n_rows)
+
+
+def _on_threads(score: Callable[[slice], None], n_rows: int) -> None:
+    """Score the rows in parts, on as many threads as the current scope has.
+
+    The threads are Python's: kernels release the GIL, and a kernel with threads of its own would
+    take as long again to compile.
+    """
+    n_threads = numba.get_num_threads() if n_rows > SERIAL_ROWS else 1
+    if n_threads == 1:
+        score(slice(0, n_rows))
+        return
+    n_parts = min(PARTS_A_THREAD * n_threads, -(-n_rows // kernels.WIDE))
+    step = kernels.WIDE * -(-n_rows // (kernels.WIDE * n_parts))
+    parts = [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
+    with ThreadPoolExecutor(n_threads) as pool:
+        for _ in pool.map(score, parts):
+            pass
+
+
 def add_grown_tree(grown: GrownTree, value: np.ndarray, scores: np.ndarray) -> None:
     """Add leaf values to the scores of a tree's own training rows, whose leaves are known."""
-    add_leaf_values(grown.rows, grown.starts, grown.stops, value, scores)
+    kernels.add_leaf_values(grown.rows, grown.starts, grown.stops, value, scores)
 
 
 def bins_of_thresholds(forest: Forest, mapper: BinMapper) -> np.ndarray:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 
 import numpy as np
 
 from rankinite.errors import ModelFileError
+from rankinite.trees.layout import Scorer, scorer_of
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,23 @@ class Forest:
             **arrays,
             node_offsets=self.node_offsets[: n_trees + 1],
             leaf_offsets=self.leaf_offsets[: n_trees + 1],
+        )
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """The forest laid out for scoring, made when it is first asked for.
+
+        Threads that ask at the same time may each make one; they are equal.
+        """
+        return scorer_of(
+            self.feature,
+            self.threshold,
+            self.missing_left,
+            self.left,
+            self.right,
+            self.value,
+            self.node_offsets,
+            self.leaf_offsets,
         )
 
     def trees(self, bins: np.ndarray) -> list[Tree]:

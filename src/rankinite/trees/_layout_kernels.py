@@ -1,0 +1,114 @@
+"""Kernels that turn trees into what scoring reads: clears of leaves, and nodes of eight bytes.
+
+In both, a node looks at one row of codes and sends a document to the right when
+``code − (rank + 1)``, in bytes that wrap around, is below a length; code 255 is "missing".
+"""
+
+import numpy as np
+
+from rankinite._numba import kernel
+from rankinite.trees._coding_kernels import MISSING_CODE
+
+
+@kernel()
+def number_leaves(
+    left, right, node_offsets, leaf_offsets, plane_starts, begin, extent, leaf_order, n_clears
+):
+    """Give the leaves of every tree places in which the smaller side of a node comes first.
+
+    A clear then removes few leaves. `begin` is the place of the first leaf of a node's first
+    side; `extent` the number of leaves there, negative if it is the right side; `leaf_order[p]`
+    the leaf at place p; `n_clears` the number of nodes that clear leaves of a plane of eight.
+    """
+    size = np.empty(left.shape[0], np.int64)
+    for tree in range(node_offsets.shape[0] - 1):
+        nodes, leaves = node_offsets[tree], leaf_offsets[tree]
+        n_nodes = node_offsets[tree + 1] - nodes
+        for node in range(nodes + n_nodes - 1, nodes - 1, -1):
+            one, other = left[node], right[node]
+            size[node] = size[nodes + one] if one >= 0 else 1
+            size[node] += size[nodes + other] if other >= 0 else 1
+        if n_nodes == 0:
+            leaf_order[leaves] = leaves
+        else:
+            begin[nodes] = 0
+        for node in range(nodes, nodes + n_nodes):
+            first, second = left[node], right[node]
+            n_first = size[nodes + first] if first >= 0 else 1
+            n_second = size[nodes + second] if second >= 0 else 1
+            if n_first <= n_second:
+                extent[node] = n_first
+            else:
+                first, second, n_first = second, first, n_second
+                extent[node] = -n_first
+            place = begin[node]
+            for child, at in ((first, place), (second, place + n_first)):
+                if child >= 0:
+                    begin[nodes + child] = at
+                else:
+                    leaf_order[leaves + at] = leaves + ~child
+            for plane in range(place // 8, (place + n_first - 1) // 8 + 1):
+                n_clears[plane_starts[tree] + plane] += 1
+
+
+@kernel()
+def write_clears(
+    column, rank, missing_left, begin, extent, node_offsets, plane_starts, next_clear, clears
+):
+    """Write every node's clears, plane after plane, in the form of `_vector_kernels.cleared`.
+
+    A document that does not go to the first side of a node loses the leaves there.
+    """
+    for tree in range(node_offsets.shape[0] - 1):
+        for node in range(node_offsets[tree], node_offsets[tree + 1]):
+            if extent[node] > 0:
+                low = rank[node] + 1
+                high = MISSING_CODE - 1 if missing_left[node] else MISSING_CODE
+            else:
+                low = -1 if missing_left[node] else 0
+                high = np.int64(rank[node])
+            first = np.int64(begin[node])
+            last = first + abs(extent[node]) - 1
+            for plane in range(first // 8, last // 8 + 1):
+                lowest = max(first - 8 * plane, 0)
+                highest = min(last - 8 * plane, 7)
+                lost = (2 << highest) - (1 << lowest)
+                # If no code clears anything, the clear must leave all leaves alive.
+                kept = 255 - lost if low <= high else 255
+                where = next_clear[plane_starts[tree] + plane]
+                next_clear[plane_starts[tree] + plane] = where + 1
+                test = ((high - 128) & 255) | ((high - low - 128) & 255) << 8 | kept << 16
+                clears[2 * where] = np.uint32(test)
+                clears[2 * where + 1] = np.uint32(column[node])
+
+
+@kernel()
+def write_nodes(
+    column, rank, missing_left, left, right, value, node_offsets, leaf_offsets, nodes, node_values
+):
+    """Write every tree's nodes and leaves level by level, siblings side by side, right one second.
+
+    A record holds, from the lowest bit up, the row of codes (24 bits), rank + 1 and the length of
+    the range that goes right (8 each), and the place of the left child in the tree (24). A leaf
+    is its own left child, and nothing goes right.
+    """
+    for tree in range(node_offsets.shape[0] - 1):
+        first_node, first_leaf = node_offsets[tree], leaf_offsets[tree]
+        start = first_node + first_leaf
+        n_inner = node_offsets[tree + 1] - first_node
+        queue = np.empty(2 * n_inner + 1, np.int64)
+        queue[0] = 0 if n_inner > 0 else -1
+        filled = 1
+        for place in range(2 * n_inner + 1):
+            child = queue[place]
+            if child < 0:
+                record = place << 40
+                node_values[start + place] = value[first_leaf + ~child]
+            else:
+                node = first_node + child
+                length = MISSING_CODE - rank[node] - (1 if missing_left[node] else 0)
+                record = column[node] | (rank[node] + 1) << 24 | length << 32 | filled << 40
+                queue[filled] = left[node]
+                queue[filled + 1] = right[node]
+                filled += 2
+            nodes[start + place] = np.uint64(record)
