@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankinite._numba import threads
-from rankinite.data import binning
+from rankinite.data import sampling
 from rankinite.data.binning import BinMapper, apply_mapper, bin_matrix, learn_mapper
 from rankinite.errors import DataError, ParameterError
 
@@ -200,7 +200,7 @@ def queries_of(n_queries, size, n_features=3, seed=0):
 
 
 def test_the_sample_is_of_whole_queries_so_their_inner_order_is_irrelevant(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 200)
     X, offsets = queries_of(100, 10)
     mapper = learn_mapper(X, 16, offsets)
     rng = np.random.default_rng(1)
@@ -209,24 +209,12 @@ def test_the_sample_is_of_whole_queries_so_their_inner_order_is_irrelevant(monke
     assert mapper.edges.tobytes() == shuffled.edges.tobytes()
     # It is a sample, spread over the file: the first 200 rows would give other edges.
     assert not mapper.equals(learn_mapper(X[:200], 16, offsets[:21]))
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 10_000)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 10_000)
     assert not mapper.equals(learn_mapper(X, 16, offsets))
 
 
-def test_the_sample_has_about_the_number_of_rows_asked_for(monkeypatch):
-    X, offsets = queries_of(100, 10)
-    for n_rows, expected in ((999, 1000), (500, 500), (10, 10), (3, 10)):
-        monkeypatch.setattr(binning, "SAMPLE_ROWS", n_rows)
-        sample = binning._sample_queries(X, offsets)
-        assert len(sample) == expected
-        # Whole queries, the first among them.
-        np.testing.assert_array_equal(sample[:10], X[:10])
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
-    assert binning._sample_queries(X, offsets) is X
-
-
 def test_values_outside_the_sample_fall_into_the_outer_bins(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 10)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 10)
     X = np.arange(1000.0)[::-1].reshape(-1, 1).copy()
     binned = bin_matrix(X, 255, np.arange(0, 1001, 10))
     edges = binned.mapper.feature_edges(0)
