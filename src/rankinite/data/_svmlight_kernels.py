@@ -473,9 +473,7 @@ def parse_heads(buffer, starts, y, qid, is_integer, spans, bodies, faults):
     for step in numba.prange(faults.shape[0]):
         first = step * ROWS_AT_ONCE
         last = min(first + ROWS_AT_ONCE, starts.shape[0])
-        fault, at = heads_of_rows(
-            buffer, starts, first, last, y, qid, is_integer, spans, bodies
-        )
+        fault, at = heads_of_rows(buffer, starts, first, last, y, qid, is_integer, spans, bodies)
         faults[step, 0] = fault
         faults[step, 1] = at
 
@@ -487,9 +485,7 @@ def features_of_rows(buffer, bodies, first, last, X, any_width):
     seen = np.full(X.shape[1], -1, dtype=np.int64)
     found, place, widest = FINE, np.uint64(0), np.uint64(0)
     for row in range(first, last):
-        fault, at, largest = parse_features(
-            buffer, bodies[row], stop, X[row], seen, row, any_width
-        )
+        fault, at, largest = parse_features(buffer, bodies[row], stop, X[row], seen, row, any_width)
         widest = max(widest, largest)
         if fault != FINE:
             found, place = fault, at

@@ -188,7 +188,7 @@ def mapper_from_sample(sample: Sample, max_bins: int) -> BinMapper:
     lengths = [len(edges) for edges in per_feature]
     return BinMapper(
         # Adding 0 turns −0 into 0: which of the two stands for both depends on the order of rows.
-        np.concatenate(per_feature).astype(np.float64) + 0.0,
+        np.concatenate([np.empty(0), *per_feature]) + 0.0,
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
         int(max_bins),
     )

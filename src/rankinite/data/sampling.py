@@ -37,5 +37,5 @@ def query_keys(n_queries: int) -> np.ndarray:
 def largest_key(keys: np.ndarray, sizes: np.ndarray) -> np.uint64:
     """The largest key in the sample of the queries seen so far; it never rises."""
     order = np.argsort(keys)
-    enough = np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS)
-    return keys[order[min(enough, len(keys) - 1)]]
+    enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS))
+    return np.uint64(keys[order[min(enough, len(keys) - 1)]])

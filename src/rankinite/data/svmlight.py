@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from rankinite.errors import DataError
 _PIECE_BYTES = 1 << 18
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TOKEN_SHOWN = 40
+
+LineCounter = Callable[[], int]
 
 _MESSAGES = {
     kernels.BAD_LABEL: "the label {token!r} is not a number",
@@ -94,8 +97,8 @@ class TextRows:
         Whole lines.
     name : str
         What to call the text in messages.
-    lines_before : int
-        Number of lines of the text that come before the buffer.
+    lines_before : function
+        Gives the number of lines of the text that come before the buffer.
 
     Attributes
     ----------
@@ -108,7 +111,7 @@ class TextRows:
         self,
         buffer: np.ndarray,
         name: str,
-        lines_before: int = 0,
+        lines_before: LineCounter = lambda: 0,
         piece_bytes: int = _PIECE_BYTES,
     ) -> None:
         self._buffer, self._name, self._lines_before = buffer, name, lines_before
@@ -186,7 +189,7 @@ class TextRows:
         if not len(faults):
             return
         fault, at = faults[np.argmin(faults[:, 1])].tolist()
-        line = self._lines_before + count_lines(self._buffer[:at]) + 1
+        line = self._lines_before() + count_lines(self._buffer[:at]) + 1
         token = _token(self._buffer, at)
         message = _MESSAGES[fault].format(
             token=token,
