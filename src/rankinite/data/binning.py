@@ -80,7 +80,8 @@ class BinMapper:
         A value of a narrower type than the edges lies above an edge if and only if it lies above
         the largest value of its own type that is not above the edge.
         """
-        edges = self.edges.astype(dtype)
+        with np.errstate(over="ignore"):  # an infinity is above the edge too
+            edges = self.edges.astype(dtype)
         above = edges > self.edges
         edges[above] = np.nextafter(edges[above], dtype.type(-np.inf))
         depths = np.maximum(np.ceil(np.log2(self.n_bins)).astype(np.int64), COMPARED_LEVELS)

@@ -14,6 +14,7 @@ from rankinite.data._row_key_kernels import keys_from_seed
 
 # Quantiles of this many rows are as good as those of all; whole queries are drawn.
 SAMPLE_ROWS = 200_000
+ANY_KEY = np.uint64(2**64 - 1)
 _SEED = np.uint64(0)
 
 
@@ -35,7 +36,8 @@ def query_keys(n_queries: int) -> np.ndarray:
 
 
 def largest_key(keys: np.ndarray, sizes: np.ndarray) -> np.uint64:
-    """The largest key in the sample of the queries seen so far; it never rises."""
+    """The largest key that a query in the sample of those seen so far may have; it never rises."""
     order = np.argsort(keys)
-    enough = int(np.searchsorted(np.cumsum(sizes[order]), SAMPLE_ROWS))
-    return np.uint64(keys[order[min(enough, len(keys) - 1)]])
+    n_rows = np.cumsum(sizes[order])
+    enough = int(np.searchsorted(n_rows, SAMPLE_ROWS))
+    return ANY_KEY if enough == len(keys) else np.uint64(keys[order[enough]])

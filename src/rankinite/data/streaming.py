@@ -193,7 +193,7 @@ class _Survey:
         self._run_queries: list[np.ndarray] = []
         self._run_sizes: list[np.ndarray] = []
         self._query_sizes = np.zeros(0, np.int64)
-        self._limit = np.uint64(2**64 - 1)
+        self._limit = sampling.ANY_KEY
         # Matrices with the key of each row's query.
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
         self._dtypes: set[np.dtype] = set()
