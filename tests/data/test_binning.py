@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankinite._numba import threads
-from rankinite.data import binning
+from rankinite.data import sampling
 from rankinite.data.binning import BinMapper, apply_mapper, bin_matrix, learn_mapper
 from rankinite.errors import DataError, ParameterError
 
@@ -174,6 +174,38 @@ def test_a_mapper_bins_other_data():
     assert apply_mapper(X[:0], mapper).blocks.shape == (1, 0, 16)
 
 
+def test_narrow_values_and_edges_that_they_cannot_hold():
+    rng = np.random.default_rng(0)
+    values = np.unique(rng.normal(size=400).astype(np.float32))
+    above = np.nextafter(values.astype(np.float64), np.inf)
+    below = np.nextafter(values.astype(np.float64), -np.inf)
+    edges = np.unique(np.concatenate([rng.choice(above, 120), rng.choice(below, 120), [1e300]]))
+    mapper = BinMapper(edges, np.array([0, len(edges)]), 255)
+    X = np.concatenate([values, [np.inf, -np.inf, np.nan, 0]]).astype(np.float32)[:, None]
+    expected = np.searchsorted(edges, X[:, 0].astype(np.float64), side="left")
+    expected[np.isnan(X[:, 0])] = 255
+    np.testing.assert_array_equal(apply_mapper(X, mapper).column(0), expected)
+
+
+@both_dtypes
+@pytest.mark.parametrize("n_edges", [0, 1, 2, 14, 15, 16, 17, 31, 32, 127, 128, 253, 254])
+def test_any_number_of_edges(dtype, n_edges):
+    edges = np.arange(n_edges) + 0.5
+    mapper = BinMapper(edges, np.array([0, n_edges]), 255)
+    X = np.arange(-1, 1 + n_edges, 0.5, dtype=dtype)[:, None]
+    np.testing.assert_array_equal(
+        apply_mapper(X, mapper).column(0), np.searchsorted(edges, X[:, 0])
+    )
+    wide = mapper.widened(3)
+    assert wide.n_bins.tolist() == [n_edges + 1, 1, 1]
+
+
+def test_minus_zero_leaves_no_trace_in_the_edges():
+    tiny = np.finfo(np.float64).smallest_subnormal
+    edges = [edges_of([zero, tiny]) for zero in (0.0, -0.0)]
+    assert edges[0].tobytes() == edges[1].tobytes()
+
+
 def test_mappers_are_equal_if_their_edges_are():
     X = np.random.default_rng(0).integers(0, 9, (50, 3)).astype(np.float64)
     mapper = learn_mapper(X, 255, whole(X))
@@ -200,7 +232,7 @@ def queries_of(n_queries, size, n_features=3, seed=0):
 
 
 def test_the_sample_is_of_whole_queries_so_their_inner_order_is_irrelevant(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 200)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 200)
     X, offsets = queries_of(100, 10)
     mapper = learn_mapper(X, 16, offsets)
     rng = np.random.default_rng(1)
@@ -209,24 +241,12 @@ def test_the_sample_is_of_whole_queries_so_their_inner_order_is_irrelevant(monke
     assert mapper.edges.tobytes() == shuffled.edges.tobytes()
     # It is a sample, spread over the file: the first 200 rows would give other edges.
     assert not mapper.equals(learn_mapper(X[:200], 16, offsets[:21]))
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 10_000)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 10_000)
     assert not mapper.equals(learn_mapper(X, 16, offsets))
 
 
-def test_the_sample_has_about_the_number_of_rows_asked_for(monkeypatch):
-    X, offsets = queries_of(100, 10)
-    for n_rows, expected in ((999, 1000), (500, 500), (10, 10), (3, 10)):
-        monkeypatch.setattr(binning, "SAMPLE_ROWS", n_rows)
-        sample = binning._sample_queries(X, offsets)
-        assert len(sample) == expected
-        # Whole queries, the first among them.
-        np.testing.assert_array_equal(sample[:10], X[:10])
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 1000)
-    assert binning._sample_queries(X, offsets) is X
-
-
 def test_values_outside_the_sample_fall_into_the_outer_bins(monkeypatch):
-    monkeypatch.setattr(binning, "SAMPLE_ROWS", 10)
+    monkeypatch.setattr(sampling, "SAMPLE_ROWS", 10)
     X = np.arange(1000.0)[::-1].reshape(-1, 1).copy()
     binned = bin_matrix(X, 255, np.arange(0, 1001, 10))
     edges = binned.mapper.feature_edges(0)

@@ -110,9 +110,9 @@ def lines(draw):
 
 @settings(deadline=None, max_examples=100, derandomize=True)
 @given(st.lists(lines(), max_size=12), st.sampled_from(["", "\n"]), st.integers(1, 60))
-def test_against_the_naive_twin_in_chunks_of_any_size(body, end, chunk_bytes):
+def test_against_the_naive_twin_in_pieces_of_any_size(body, end, piece_bytes):
     text = "\n".join(["1 qid:1 1:1", *body]) + end
-    X, y, qid = parse(text, dtype=np.float64, chunk_bytes=chunk_bytes)
+    X, y, qid = parse(text, dtype=np.float64, piece_bytes=piece_bytes)
     naive_X, naive_y, naive_qid = naive.parse(text)
     assert np.array_equal(X, naive_X)
     assert np.array_equal(y, naive_y)
@@ -182,11 +182,11 @@ def test_ids_that_are_not_all_integers_are_strings():
         ("1 qid:1 99999999999:1", "the feature index of '99999999999:1' is above 2147483647"),
     ],
 )
-@pytest.mark.parametrize("chunk_bytes", [1, 1 << 20])
-def test_malformed_lines_are_named(line, message, chunk_bytes):
+@pytest.mark.parametrize("piece_bytes", [1, 1 << 20])
+def test_malformed_lines_are_named(line, message, piece_bytes):
     text = f"# comment\n\n1 qid:1 1:1 2:2\n{line}\n1 qid:1 1:1\nbad line\n"
     with pytest.raises(DataError) as caught:
-        parse(text, chunk_bytes=chunk_bytes)
+        parse(text, piece_bytes=piece_bytes)
     assert str(caught.value).startswith(f"data.txt, line 4: {message}")
 
 

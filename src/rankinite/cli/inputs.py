@@ -39,12 +39,19 @@ class Expected:
 
 
 def read_like(
-    path: Path, expected: Expected, *, label: str, qid: str, labels_needed: bool = True
+    path: Path,
+    expected: Expected,
+    *,
+    label: str,
+    qid: str,
+    labels_needed: bool = True,
+    bins_of: Dataset | None = None,
 ) -> Dataset:
     """Read data that has the features of something else.
 
     Columns of a table are found by their names, in whatever order they stand. SVMlight text may
-    leave out the last features, as it may leave out any that is 0.
+    leave out the last features, as it may leave out any that is 0. With `bins_of` the result holds
+    only bins, those of that dataset.
     """
     from rankinite.data import read
 
@@ -63,6 +70,7 @@ def read_like(
             qid=qid,
             features=expected.names,
             n_features=expected.n_features,
+            like=bins_of,
         )
     except DataError as error:
         if f"n_features={expected.n_features}" in str(error):
@@ -137,24 +145,25 @@ def _score(text: str, path: Path, line: int) -> float:
 
 def _table_columns(path: Path) -> list[str]:
     """The columns of a Parquet or CSV file; none for other files and those that are unreadable."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    is_parquet, is_csv = suffixes[-1:] == [".parquet"], ".csv" in suffixes[-2:]
+    if not (is_parquet or is_csv):
+        return []
     import pyarrow as pa
 
-    suffixes = [suffix.lower() for suffix in path.suffixes]
     try:
-        if suffixes[-1:] == [".parquet"]:
+        if is_parquet:
             import pyarrow.parquet as pq
 
             return pq.read_schema(path).names
-        if ".csv" in suffixes[-2:]:
-            from pyarrow import csv
+        from pyarrow import csv
 
-            from rankinite.data.files import open_input
+        from rankinite.data.files import open_input
 
-            with open_input(path) as stream:
-                return csv.open_csv(stream).schema.names
+        with open_input(path) as stream:
+            return csv.open_csv(stream).schema.names
     except (pa.ArrowException, OSError):
-        pass  # the reader itself says what is wrong
-    return []
+        return []  # the reader itself says what is wrong
 
 
 def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> None:

@@ -118,7 +118,9 @@ def train(
         check_writable(path, what)
     learner = make_ranker(ranker, parameters)
     names = _measures_at_the_end(measures, learner, valid)
-    data = _read(train_data, valid, label, qid, weight, features, n_features)
+    names_of_features = None if features is None else features.split(",")
+    roles = {"label": label, "qid": qid, "weight": weight, "features": names_of_features}
+    data = _read(train_data, valid, learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
             shape = (
@@ -215,24 +217,27 @@ def _measures_at_the_end(
 def _read(
     train_data: Path,
     valid: Path | None,
-    label: str,
-    qid: str,
-    weight: str | None,
-    features: str | None,
+    ranker: BoostedTrees,
     n_features: int | None,
+    roles: dict[str, Any],
 ) -> dict[Path, Dataset]:
+    """The datasets by their paths: only bins, unless a base model needs the values."""
+    from rankinite._numba import threads
     from rankinite.data import read
 
-    names = None if features is None else features.split(",")
-    data = {
-        train_data: read(
-            train_data, label=label, qid=qid, weight=weight, features=names, n_features=n_features
-        )
-    }
-    if valid is not None and valid != train_data:
-        rows = data[train_data]
-        expected = Expected(rows.n_features, rows.feature_names, f"the training data {train_data}")
-        data[valid] = read_like(valid, expected, label=label, qid=qid)
+    max_bins = ranker.max_bins if ranker.base_model is None else None
+    with threads(ranker.n_threads):
+        rows = read(train_data, n_features=n_features, max_bins=max_bins, **roles)
+        data = {train_data: rows}
+        if valid is not None and valid != train_data:
+            owner = f"the training data {train_data}"
+            data[valid] = read_like(
+                valid,
+                Expected(rows.n_features, rows.feature_names, owner),
+                label=roles["label"],
+                qid=roles["qid"],
+                bins_of=None if max_bins is None else rows,
+            )
     return data
 
 

@@ -9,10 +9,12 @@ from rankinite._numba import kernel, parallel_kernel
 BLOCK = 16
 # The bin of missing values, in every feature; values use the bins below it.
 MISSING_BIN = 255
-# Edges are looked up in a table padded to a power of two, so the search has no branches.
-TABLE = 256
-# Rows that one step of `assign_bins` works on: their raw values stay in L2.
-ROWS_AT_ONCE = 512
+# Room for a feature's edges as a search tree: node k has the children 2k and 2k + 1, 1 is the root.
+TREE = 256
+# The upper levels of a tree are not walked: all their edges are compared, which vectorises.
+COMPARED_LEVELS = 4
+# Rows that one step of `assign_bins` works on: sixteen features of them stay in L1.
+ROWS_AT_ONCE = 256
 
 
 @kernel()
@@ -92,31 +94,76 @@ def _between(low, high):
     return low
 
 
-@parallel_kernel()
-def assign_bins(X, table, blocks):
-    """Write the bin of every value of X into `blocks` (n_blocks, n_rows, BLOCK).
+@kernel()
+def gather_columns(X, rows, first_column, columns):
+    """Copy some columns of the given rows, each to lie by itself: columns[c, i] is row rows[i]."""
+    for i in range(rows.shape[0]):
+        values = X[np.uint64(rows[i])]
+        values = values[first_column:]
+        for column in range(columns.shape[0]):
+            columns[column, i] = values[column]
 
-    `table` (n_features, TABLE) holds each feature's edges, padded with +inf: the bin of x is
-    the number of edges below x.
+
+@kernel()
+def plant_tree(edges, depth, tree):
+    """Lay out ascending `edges` as a search tree of `depth` levels, filled up with +inf."""
+    for level in range(depth):
+        step = 1 << (depth - level)
+        for place in range(1 << level):
+            edge = place * step + step // 2 - 1
+            tree[(1 << level) + place] = edges[edge] if edge < edges.shape[0] else np.inf
+
+
+@kernel()
+def _assign_column(values, tree, depth, block, column):
+    """Bins of up to ROWS_AT_ONCE values of one feature: the number of edges below each.
+
+    The walk down the tree has no branch, and takes all rows from level to level together, so
+    that their loads overlap. A leaf's number, less 2^depth, is the number of edges below x.
+    """
+    n_rows = values.shape[0]
+    x = np.empty(ROWS_AT_ONCE, values.dtype)
+    node = np.empty(ROWS_AT_ONCE, np.int32)
+    for row in range(n_rows):
+        x[row] = values[row]
+    top = 1 << COMPARED_LEVELS
+    for row in range(n_rows):
+        at = np.int32(top)
+        for k in range(1, top):
+            at = np.int32(at + np.int32(tree[np.uint32(k)] < x[row]))
+        node[row] = at
+    for _ in range(depth - COMPARED_LEVELS):
+        for row in range(n_rows):
+            at = node[row]
+            node[row] = np.int32(at + at + np.int32(tree[np.uint32(at)] < x[row]))
+    first_leaf = np.int32(1 << depth)
+    for row in range(n_rows):
+        found = np.uint8(node[row] - first_leaf)
+        block[row, column] = found if x[row] == x[row] else np.uint8(MISSING_BIN)
+
+
+@parallel_kernel()
+def assign_bins(X, trees, depths, blocks, first_row):
+    """Write the bins of the rows of X into `blocks`, from row `first_row` on.
+
+    Parameters
+    ----------
+    X : float32 or float64 (n_rows, n_features)
+    trees : like X (n_features, TREE)
+        The edges of each feature, laid out by `plant_tree`.
+    depths : int64 (n_features,)
+        Levels of each tree, at least COMPARED_LEVELS.
+    blocks : uint8 (n_blocks, at least first_row + n_rows, BLOCK)
     """
     n_rows, n_features = X.shape
-    n_steps = (n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE
-    for step in prange(n_steps):
+    for step in prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):
         first = step * ROWS_AT_ONCE
         last = min(n_rows, first + ROWS_AT_ONCE)
         for feature in range(n_features):
-            edges = table[feature]
-            block = blocks[feature // BLOCK]
-            column = feature % BLOCK
-            for row in range(first, last):
-                x = X[row, feature]
-                if np.isnan(x):
-                    block[row, column] = MISSING_BIN
-                else:
-                    below = 0
-                    width = TABLE // 2
-                    while width > 0:
-                        if edges[below + width - 1] < x:
-                            below += width
-                        width //= 2
-                    block[row, column] = below
+            _assign_column(
+                X[first:last, feature],
+                trees[feature],
+                depths[feature],
+                blocks[feature // BLOCK, first_row + first : first_row + last],
+                feature % BLOCK,
+            )

@@ -1,4 +1,8 @@
-"""Parsing SVMlight text from bytes: chunks of whole lines in parallel, straight into arrays."""
+"""Parsing SVMlight text from bytes: many rows in parallel, straight into arrays.
+
+Positions in the text are unsigned, so that indexing need not look for negative ones. Eight bytes
+at a time are taken as one word where that helps: to find line ends, and to read digits.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import math
 
 import numba
 import numpy as np
+from numba.cpython.unsafe.numbers import trailing_zeros
 
 from rankinite._numba import kernel, parallel_kernel
 
@@ -27,8 +32,11 @@ BAD_VALUE = 9
 LARGEST_INDEX = 2**31 - 1  # beyond it an index is a mistake, not the width of a matrix
 _MOST_DIGITS = 19  # 10^19 - 1 fits into uint64
 _EXACT = np.uint64(2**53)
+_ONE, _EIGHT, _TEN, _ZERO = np.uint64(1), np.uint64(8), np.uint64(10), np.uint64(48)
 _SPLITTER = 134217729.0  # 2^27 + 1, Dekker 1971
 _SMALLEST_POWER, _LARGEST_POWER = -360, 310
+_PLAIN_BYTES = np.uint64(48)  # that the fast way to read a pair may look at
+ROWS_AT_ONCE = 64  # that one step of a parallel loop parses
 
 
 def _power_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,6 +58,11 @@ def _power_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 _HIGH, _LOW, _EXPONENT = _power_table()
 _TENS = 10.0 ** np.arange(23)  # the powers of ten that a double holds exactly
+_WHOLE_TENS = np.uint64(10) ** np.arange(9, dtype=np.uint64)
+_HIGH_BITS = np.uint64(0x8080808080808080)
+_LOW_BITS = np.uint64(0x7F7F7F7F7F7F7F7F)
+_ALL_ZEROS = np.uint64(0x3030303030303030)  # the text "00000000"
+_ALL_NEWLINES = np.uint64(0x0A0A0A0A0A0A0A0A)
 
 
 @kernel()
@@ -84,6 +97,40 @@ def scale_by_power(mantissa, power):
     return math.ldexp(product + (error + (a * _LOW[at] + a_low * b)), _EXPONENT[at])
 
 
+@kernel(inline="always")
+def load_word(buffer, at):
+    """Eight bytes from `at` on, the first one lowest; compiled to one load."""
+    word = np.uint64(buffer[at])
+    word |= np.uint64(buffer[at + _ONE]) << np.uint64(8)
+    word |= np.uint64(buffer[at + np.uint64(2)]) << np.uint64(16)
+    word |= np.uint64(buffer[at + np.uint64(3)]) << np.uint64(24)
+    word |= np.uint64(buffer[at + np.uint64(4)]) << np.uint64(32)
+    word |= np.uint64(buffer[at + np.uint64(5)]) << np.uint64(40)
+    word |= np.uint64(buffer[at + np.uint64(6)]) << np.uint64(48)
+    word |= np.uint64(buffer[at + np.uint64(7)]) << np.uint64(56)
+    return word
+
+
+@kernel(inline="always")
+def leading_digits(word):
+    """How many of the eight bytes are digits before the first that is none, and their value.
+
+    Adding 0x76 to a byte above 9 sets its highest bit. The digits are moved to the end, behind
+    zeros, and then put together in pairs, fours and eights.
+    """
+    digits = word ^ _ALL_ZEROS
+    other = ((digits + np.uint64(0x7676767676767676)) | digits) & _HIGH_BITS
+    n_digits = np.uint64(trailing_zeros(other)) >> np.uint64(3)  # 64 for none
+    # Half the shift at a time: one by 64 bits is not defined.
+    half = (_EIGHT - n_digits) << np.uint64(2)
+    digits = (digits << half) << half
+    digits = digits * np.uint64(10) + (digits >> np.uint64(8))
+    mask = np.uint64(0x000000FF000000FF)
+    evens = (digits & mask) * np.uint64(0x000F424000000064)
+    odds = ((digits >> np.uint64(16)) & mask) * np.uint64(0x0000271000000001)
+    return n_digits, (evens + odds) >> np.uint64(32)
+
+
 @kernel()
 def ends_token(byte):
     """Whether a token cannot go on with this byte."""
@@ -94,7 +141,7 @@ def ends_token(byte):
 def skip_blanks(buffer, at, stop):
     """Position of the first byte at or after `at` that is not a blank."""
     while at < stop and buffer[at] in (SPACE, TAB, RETURN):
-        at += 1
+        at += _ONE
     return at
 
 
@@ -102,16 +149,8 @@ def skip_blanks(buffer, at, stop):
 def skip_token(buffer, at, stop):
     """Position after the token that covers `at`."""
     while at < stop and not ends_token(buffer[at]):
-        at += 1
+        at += _ONE
     return at
-
-
-@kernel()
-def skip_line(buffer, at, stop):
-    """Position after the next newline."""
-    while at < stop and buffer[at] != NEWLINE:
-        at += 1
-    return at + 1
 
 
 @kernel()
@@ -137,7 +176,7 @@ def parse_number(buffer, at, stop):
     """
     negative = at < stop and buffer[at] == MINUS
     if at < stop and (buffer[at] == MINUS or buffer[at] == PLUS):
-        at += 1
+        at += _ONE
     mantissa = np.uint64(0)
     n_digits = 0  # that are in the mantissa, without leading zeros
     power = 0
@@ -157,21 +196,21 @@ def parse_number(buffer, at, stop):
                 power += not after_dot
         else:
             break
-        at += 1
+        at += _ONE
     if n_seen == 0:
         end = skip_token(buffer, at, stop)
         value, known = parse_word(buffer, at, end)
         return (-value if negative else value), end, known and not after_dot
     if at < stop and (buffer[at] | 32) == 101:  # e
-        at += 1
+        at += _ONE
         minus = at < stop and buffer[at] == MINUS
         if at < stop and (buffer[at] == MINUS or buffer[at] == PLUS):
-            at += 1
+            at += _ONE
         exponent = 0
         first = at
         while at < stop and ZERO <= buffer[at] <= ZERO + 9:
             exponent = min(exponent * 10 + np.int64(buffer[at]) - ZERO, 1_000_000_000_000)
-            at += 1
+            at += _ONE
         if at == first:
             return 0.0, at, False
         power += -exponent if minus else exponent
@@ -181,15 +220,27 @@ def parse_number(buffer, at, stop):
 
 @kernel()
 def parse_index(buffer, at, stop):
-    """Read the digits of an index and the colon; (index, position after the colon or -1)."""
-    index = 0
+    """Read the digits of an index and the colon; (index, position after the colon, is one)."""
+    index = np.uint64(0)
     first = at
     while at < stop and ZERO <= buffer[at] <= ZERO + 9:
-        index = min(index * 10 + np.int64(buffer[at]) - ZERO, LARGEST_INDEX + 1)
-        at += 1
-    if at in (first, stop) or buffer[at] != COLON:
-        return index, -1
-    return index, at + 1
+        digit = np.uint64(buffer[at]) - np.uint64(ZERO)
+        index = min(index * np.uint64(10) + digit, np.uint64(LARGEST_INDEX + 1))
+        at += _ONE
+    known = at != first and at < stop and buffer[at] == COLON
+    return index, at + _ONE, known
+
+
+@kernel()
+def parse_pair(buffer, at, stop):
+    """Read index:value; (fault, index, value, position after it)."""
+    index, after, is_index = parse_index(buffer, at, stop)
+    if not is_index:
+        return BAD_PAIR, index, 0.0, at
+    if index > np.uint64(LARGEST_INDEX):
+        return INDEX_TOO_LARGE, index, 0.0, at
+    value, after, is_number = parse_number(buffer, after, stop)
+    return (FINE if is_number else BAD_VALUE), index, value, after
 
 
 @kernel()
@@ -197,7 +248,7 @@ def parse_integer(buffer, at, stop):
     """Read [at, stop) as an int64; (value, whether it is one)."""
     negative = buffer[at] == MINUS
     if buffer[at] == MINUS or buffer[at] == PLUS:
-        at += 1
+        at += _ONE
     magnitude = np.uint64(0)
     n_digits = 0
     for p in range(at, stop):
@@ -213,57 +264,80 @@ def parse_integer(buffer, at, stop):
 
 
 @kernel()
-def cut_at_newlines(buffer, chunk_bytes):
-    """Cut the buffer into chunks of whole lines of about `chunk_bytes` bytes.
+def rows_of_piece(buffer, first, last, starts):
+    """Find the rows among the lines that begin in [first, last).
 
-    Returns
-    -------
-    ndarray of int64, shape (n_chunks + 1,)
-        Chunk c is ``buffer[cuts[c]:cuts[c + 1]]``.
+    A row is a line that is neither blank nor comment. Where its first byte that is no blank lies
+    is written to `starts`, as far as there is room. Returns the number of rows.
     """
-    cuts = [0]
-    while cuts[-1] < len(buffer):
-        cut = skip_line(buffer, min(cuts[-1] + chunk_bytes, len(buffer)), len(buffer))
-        cuts.append(min(cut, len(buffer)))
-    return np.array(cuts, dtype=np.int64)
-
-
-@parallel_kernel()
-def scan_chunks(buffer, cuts):
-    """First pass: what the second needs to know before it can write.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_chunks, 3)
-        Lines, rows (lines that are neither blank nor comment) and the largest feature index.
-    """
-    n_chunks = len(cuts) - 1
-    found = np.zeros((n_chunks, 3), dtype=np.int64)
-    for chunk in numba.prange(n_chunks):
-        at, stop = cuts[chunk], cuts[chunk + 1]
-        n_lines, n_rows, largest = 0, 0, 0
-        while at < stop:
-            n_lines += 1
-            at = skip_blanks(buffer, at, stop)
-            n_rows += at < stop and buffer[at] != NEWLINE and buffer[at] != HASH
-            while at < stop and buffer[at] != NEWLINE and buffer[at] != HASH:
-                index, after = parse_index(buffer, at, stop)
-                if after >= 0 and index <= LARGEST_INDEX:
-                    largest = max(largest, index)
-                at = skip_blanks(buffer, skip_token(buffer, at, stop), stop)
-            at = skip_line(buffer, at, stop)
-        found[chunk, 0] = n_lines
-        found[chunk, 1] = n_rows
-        found[chunk, 2] = largest
-    return found
+    stop = np.uint64(buffer.shape[0])
+    n_rows = 0
+    if first == np.uint64(0):
+        n_rows = note_row(buffer, first, stop, starts, n_rows)
+        first = _ONE
+    # The line after the newline at i begins at i + 1.
+    at, last = first - _ONE, last - _ONE
+    while at + _EIGHT <= last:
+        word = load_word(buffer, at) ^ _ALL_NEWLINES
+        # The highest bit of every byte that was a newline.
+        newlines = ~(((word & _LOW_BITS) + _LOW_BITS) | word | _LOW_BITS)
+        while newlines != np.uint64(0):
+            line = at + (np.uint64(trailing_zeros(newlines)) >> np.uint64(3)) + _ONE
+            n_rows = note_row(buffer, line, stop, starts, n_rows)
+            newlines &= newlines - _ONE
+        at += _EIGHT
+    while at < last:
+        if buffer[at] == NEWLINE:
+            n_rows = note_row(buffer, at + _ONE, stop, starts, n_rows)
+        at += _ONE
+    return n_rows
 
 
 @kernel()
-def parse_row(buffer, at, stop, row, X, y, qid, is_integer, spans, seen):
-    """Parse the line that begins at `at` into row `row`.
+def note_row(buffer, at, stop, starts, n_rows):
+    """Count the line that begins at `at`, and note its start, if it is a row."""
+    at = skip_blanks(buffer, at, stop)
+    if at == stop or buffer[at] == NEWLINE or buffer[at] == HASH:
+        return n_rows
+    if n_rows < starts.shape[0]:
+        starts[n_rows] = at
+    return n_rows + 1
 
-    Returns (fault, position): FINE and the position after the last feature, or what is wrong
-    and where its token begins.
+
+@parallel_kernel()
+def find_rows(buffer, piece_bytes, first_rows, starts):
+    """Count the rows of every piece of `piece_bytes` bytes, or note where they begin.
+
+    Parameters
+    ----------
+    buffer : uint8 (n_bytes,)
+    piece_bytes : int
+    first_rows : int64 (n_pieces + 1,)
+        The row at which each piece begins; all 0 to count only.
+    starts : uint64 (n_rows,)
+        Output.
+
+    Returns
+    -------
+    int64 (n_pieces,)
+        Number of rows of each piece.
+    """
+    n_pieces = first_rows.shape[0] - 1
+    counts = np.empty(n_pieces, dtype=np.int64)
+    for piece in numba.prange(n_pieces):
+        first = np.uint64(piece * piece_bytes)
+        last = np.uint64(min((piece + 1) * piece_bytes, buffer.shape[0]))
+        own = starts[first_rows[piece] : first_rows[piece + 1]]
+        counts[piece] = rows_of_piece(buffer, first, last, own)
+    return counts
+
+
+@kernel()
+def parse_head(buffer, at, stop, row, y, qid, is_integer, spans):
+    """Parse the label and the query id that begin at `at`.
+
+    Returns (fault, position): FINE and the position of the first feature, or what is wrong and
+    where its token begins.
     """
     label, after, is_number = parse_number(buffer, at, stop)
     if not is_number:
@@ -272,53 +346,118 @@ def parse_row(buffer, at, stop, row, X, y, qid, is_integer, spans, seen):
         return LABEL_NOT_FINITE, at
     y[row] = label
     at = skip_blanks(buffer, after, stop)
+    start = at + np.uint64(4)
     # "qid:"
     if not (
-        stop - at >= 4
+        start <= stop
         and buffer[at] == 113
-        and buffer[at + 1] == 105
-        and buffer[at + 2] == 100
-        and buffer[at + 3] == COLON
+        and buffer[at + _ONE] == 105
+        and buffer[at + np.uint64(2)] == 100
+        and buffer[at + np.uint64(3)] == COLON
     ):
         return NO_QID, at
-    end = skip_token(buffer, at, stop)
-    if end == at + 4:
+    end = skip_token(buffer, start, stop)
+    if end == start:
         return EMPTY_QID, at
-    spans[row, 0] = at + 4
+    spans[row, 0] = start
     spans[row, 1] = end
-    qid[row], is_integer[row] = parse_integer(buffer, at + 4, end)
-    at = skip_blanks(buffer, end, stop)
+    qid[row], is_integer[row] = parse_integer(buffer, start, end)
+    return FINE, skip_blanks(buffer, end, stop)
+
+
+@kernel()
+def parse_features(buffer, at, stop, values, seen, row, any_width):
+    """Parse the features that begin at `at` into `values`, which is zeroed first.
+
+    `seen` holds the last row that had each feature. An index beyond the width of `values` is a
+    fault, or left out if there may be `any_width`.
+
+    Returns (fault, position, largest index): FINE and the end of the row, or what is wrong and
+    where its token begins.
+    """
+    width = np.uint64(values.shape[0])
+    largest = np.uint64(0)
+    for i in range(values.shape[0]):
+        values[i] = 0
     while at < stop and buffer[at] != NEWLINE and buffer[at] != HASH:
-        index, after = parse_index(buffer, at, stop)
-        if after < 0:
-            return BAD_PAIR, at
-        if index == 0:
-            return INDEX_ZERO, at
-        if index > X.shape[1]:
-            return INDEX_TOO_LARGE, at
-        if seen[index - 1] == row:
-            return DUPLICATE, at
-        seen[index - 1] = row
-        value, after, is_number = parse_number(buffer, after, stop)
-        if not is_number:
-            return BAD_VALUE, at
-        X[row, index - 1] = value
-        at = skip_blanks(buffer, after, stop)
-    return FINE, at
+        index, value, end, is_plain = np.uint64(0), 0.0, at, False
+        if at + _PLAIN_BYTES < stop:
+            # The usual form, read here: a call that passes an array counts references, which
+            # costs more than to read a number.
+            digit = np.uint64(buffer[end]) - _ZERO
+            while digit < _TEN and end < at + _EIGHT:
+                index = index * _TEN + digit
+                end += _ONE
+                digit = np.uint64(buffer[end]) - _ZERO
+            is_plain = (end > at) & (buffer[end] == COLON)
+            end += _ONE
+            negative = buffer[end] == MINUS
+            end += np.uint64(negative)
+            mantissa = np.uint64(0)
+            first = end
+            digit = np.uint64(buffer[end]) - _ZERO
+            while digit < _TEN and end < first + _EIGHT:
+                mantissa = mantissa * _TEN + digit
+                end += _ONE
+                digit = np.uint64(buffer[end]) - _ZERO
+            is_plain &= end > first
+            n_fraction = np.uint64(0)
+            if buffer[end] == DOT:
+                n_fraction, fraction = leading_digits(load_word(buffer, end + _ONE))
+                mantissa = mantissa * _WHOLE_TENS[n_fraction] + fraction
+                end += n_fraction + _ONE
+                digit = np.uint64(buffer[end]) - _ZERO
+                if digit < _TEN:
+                    n_more, fraction = leading_digits(load_word(buffer, end))
+                    mantissa = mantissa * _WHOLE_TENS[n_more] + fraction
+                    end += n_more
+                    n_fraction += n_more
+            is_plain &= (end - first <= np.uint64(_MOST_DIGITS)) & (mantissa < _EXACT)
+            is_plain &= ends_token(buffer[end])
+            value = np.float64(mantissa) / _TENS[n_fraction]
+            if negative:
+                value = -value
+        if not is_plain:
+            fault, index, value, end = parse_pair(buffer, at, stop)
+            if fault != FINE:
+                return fault, at, largest
+        if index == np.uint64(0):
+            return INDEX_ZERO, at, largest
+        if index <= width:
+            place = index - _ONE
+            if seen[place] == row:
+                return DUPLICATE, at, largest
+            seen[place] = row
+            values[place] = value
+        elif not any_width:
+            return INDEX_TOO_LARGE, at, largest
+        largest = max(largest, index)
+        at = skip_blanks(buffer, end, stop)
+    return FINE, at, largest
+
+
+@kernel()
+def heads_of_rows(buffer, starts, first, last, y, qid, is_integer, spans, bodies):
+    """Parse the heads of the rows ``first:last``; (fault, position) of the first fault."""
+    stop = np.uint64(buffer.shape[0])
+    found, place = FINE, np.uint64(0)
+    for row in range(first, last):
+        fault, at = parse_head(buffer, starts[row], stop, row, y, qid, is_integer, spans)
+        bodies[row] = at if fault == FINE else stop
+        if fault != FINE and found == FINE:
+            found, place = fault, at
+    return found, place
 
 
 @parallel_kernel()
-def parse_chunks(buffer, cuts, first_rows, X, y, qid, is_integer, spans):
-    """Second pass: parse every row into its place.
+def parse_heads(buffer, starts, y, qid, is_integer, spans, bodies, faults):
+    """Parse the label and the query id of every row.
 
     Parameters
     ----------
     buffer : uint8 (n_bytes,)
-    cuts : int64 (n_chunks + 1,)
-    first_rows : int64 (n_chunks,)
-        The row of the first line of each chunk.
-    X : float32 or float64 (n_rows, n_features)
-        Zeros, overwritten where the file has a value.
+    starts : uint64 (n_rows,)
+        Where the rows begin.
     y : float64 (n_rows,)
     qid : int64 (n_rows,)
         The query ids that are integers.
@@ -326,28 +465,53 @@ def parse_chunks(buffer, cuts, first_rows, X, y, qid, is_integer, spans):
         Whether a query id is one.
     spans : int64 (n_rows, 2)
         Where the query id begins and ends in the buffer.
-
-    Returns
-    -------
-    ndarray of int64, shape (n_chunks, 3)
-        The first fault of each chunk, or FINE; its line in the chunk, from 0; its position.
+    bodies : uint64 (n_rows,)
+        Where the features begin; the end of the buffer for a row with a fault.
+    faults : int64 (n_steps, 2)
+        The first fault of every 64 rows, or FINE, and its position.
     """
-    n_chunks = len(cuts) - 1
-    faults = np.zeros((n_chunks, 3), dtype=np.int64)
-    for chunk in numba.prange(n_chunks):
-        at, stop, row = cuts[chunk], cuts[chunk + 1], first_rows[chunk]
-        seen = np.full(X.shape[1], -1, dtype=np.int64)
-        line = 0
-        while at < stop:
-            at = skip_blanks(buffer, at, stop)
-            if at < stop and buffer[at] != NEWLINE and buffer[at] != HASH:
-                fault, at = parse_row(buffer, at, stop, row, X, y, qid, is_integer, spans, seen)
-                if fault != FINE:
-                    faults[chunk, 0] = fault
-                    faults[chunk, 1] = line
-                    faults[chunk, 2] = at
-                    break
-                row += 1
-            at = skip_line(buffer, at, stop)
-            line += 1
-    return faults
+    for step in numba.prange(faults.shape[0]):
+        first = step * ROWS_AT_ONCE
+        last = min(first + ROWS_AT_ONCE, starts.shape[0])
+        fault, at = heads_of_rows(buffer, starts, first, last, y, qid, is_integer, spans, bodies)
+        faults[step, 0] = fault
+        faults[step, 1] = at
+
+
+@kernel()
+def features_of_rows(buffer, bodies, first, last, X, any_width):
+    """Parse the rows ``first:last``; (fault, position, largest index), up to the first fault."""
+    stop = np.uint64(buffer.shape[0])
+    seen = np.full(X.shape[1], -1, dtype=np.int64)
+    found, place, widest = FINE, np.uint64(0), np.uint64(0)
+    for row in range(first, last):
+        fault, at, largest = parse_features(buffer, bodies[row], stop, X[row], seen, row, any_width)
+        widest = max(widest, largest)
+        if fault != FINE:
+            found, place = fault, at
+            break
+    return found, place, widest
+
+
+@parallel_kernel()
+def parse_bodies(buffer, bodies, X, any_width, faults):
+    """Parse the features of rows.
+
+    Parameters
+    ----------
+    buffer : uint8 (n_bytes,)
+    bodies : uint64 (n_rows,)
+        Where the features of each row begin.
+    X : float32 or float64 (n_rows, n_features)
+    any_width : bool
+        Whether indices beyond the width of X are left out; else they are faults.
+    faults : int64 (n_steps, 3)
+        The first fault of every 64 rows, or FINE, its position, and the largest index.
+    """
+    for step in numba.prange(faults.shape[0]):
+        first = step * ROWS_AT_ONCE
+        last = min(first + ROWS_AT_ONCE, bodies.shape[0])
+        fault, at, largest = features_of_rows(buffer, bodies, first, last, X, any_width)
+        faults[step, 0] = fault
+        faults[step, 1] = at
+        faults[step, 2] = largest

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numba
 import numpy as np
 
 from rankinite.data._binning_kernels import (
     BLOCK,
+    COMPARED_LEVELS,
     MISSING_BIN,
-    TABLE,
+    TREE,
     assign_bins,
     choose_edges,
+    gather_columns,
+    plant_tree,
 )
+from rankinite.data.grouping import ranges
+from rankinite.data.sampling import sampled_queries
 from rankinite.errors import DataError, ParameterError
 
-# Quantiles of this many rows are as good as those of all; whole queries are drawn.
-SAMPLE_ROWS = 200_000
+# Columns of the sample that are copied out and sorted together: float32 fills a cache line.
+_COLUMNS_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
@@ -63,13 +69,27 @@ class BinMapper:
             self.edges, other.edges
         )
 
-    def table(self) -> np.ndarray:
-        """Edges as a table (n_features, 256) padded with +inf, for the search without branches."""
-        table = np.full((self.n_features, TABLE), np.inf)
-        for feature in range(self.n_features):
-            edges = self.feature_edges(feature)
-            table[feature, : len(edges)] = edges
-        return table
+    def widened(self, n_features: int) -> BinMapper:
+        """The same with further features that have one bin each."""
+        ends = np.full(n_features - self.n_features, self.edge_offsets[-1])
+        return BinMapper(self.edges, np.concatenate([self.edge_offsets, ends]), self.max_bins)
+
+    def search_trees(self, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
+        """The edges as search trees for values of `dtype`, and the number of levels of each.
+
+        A value of a narrower type than the edges lies above an edge if and only if it lies above
+        the largest value of its own type that is not above the edge.
+        """
+        with np.errstate(over="ignore"):  # an infinity is above the edge too
+            edges = self.edges.astype(dtype)
+        above = edges > self.edges
+        edges[above] = np.nextafter(edges[above], dtype.type(-np.inf))
+        depths = np.maximum(np.ceil(np.log2(self.n_bins)).astype(np.int64), COMPARED_LEVELS)
+        trees = np.full((self.n_features, TREE), np.inf, dtype)
+        for feature, depth in enumerate(depths):
+            own = edges[self.edge_offsets[feature] : self.edge_offsets[feature + 1]]
+            plant_tree(own, depth, trees[feature])
+        return trees, depths
 
 
 @dataclass(frozen=True)
@@ -103,6 +123,34 @@ class BinnedMatrix:
         return BinnedMatrix(blocks, self.n_features, self.mapper)
 
 
+class Sample(NamedTuple):
+    """Rows to learn the edges from, in pieces.
+
+    Attributes
+    ----------
+    pieces : list of (ndarray, ndarray of int64)
+        Matrices, and the rows of each that belong to the sample. A matrix may lack the last
+        features: they are 0 there.
+    n_features : int
+    dtype : dtype
+        float32 or float64: the precision of the edges.
+    """
+
+    pieces: list[tuple[np.ndarray, np.ndarray]]
+    n_features: int
+    dtype: np.dtype
+
+    def columns(self, first: int, last: int) -> np.ndarray:
+        """The values of the features ``first:last``, shape (last - first, n_sampled)."""
+        ends = np.cumsum([0, *(len(rows) for _, rows in self.pieces)])
+        values = np.zeros((last - first, ends[-1]), self.dtype)
+        for (X, rows), start, end in zip(self.pieces, ends[:-1], ends[1:], strict=True):
+            width = min(last, X.shape[1]) - first
+            if width > 0:
+                gather_columns(X, rows, first, values[:width, start:end])
+        return values
+
+
 def bin_matrix(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
     """Learn the edges from X and bin it.
 
@@ -112,32 +160,72 @@ def bin_matrix(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinnedMatri
     max_bins : int
         2 to 255 bins a feature, besides the one for missing values.
     offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin: beyond 200,000 rows the edges come from whole queries spread evenly,
-        so they do not depend on the order of the documents in a query.
+        Where queries begin: beyond 200,000 rows the edges come from whole queries drawn at
+        random, so they do not depend on the order of the documents in a query.
     """
     return apply_mapper(X, learn_mapper(X, max_bins, offsets))
 
 
 def learn_mapper(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinMapper:
     """Choose the edges of every feature from the quantiles of its values; see `bin_matrix`."""
-    if isinstance(max_bins, bool) or not 2 <= max_bins <= MISSING_BIN:
-        raise ParameterError(f"max_bins must be between 2 and {MISSING_BIN}, got {max_bins!r}")
-    sample = _sample_queries(X, offsets)
+    sizes = np.diff(offsets)
+    drawn = sampled_queries(sizes)
+    rows = ranges(offsets[drawn], sizes[drawn])
+    return mapper_from_sample(Sample([(X, rows)], X.shape[1], X.dtype), max_bins)
 
-    def edges_of(feature: int) -> np.ndarray:
-        values = sample[:, feature]
-        values = np.sort(values[~np.isnan(values)])
-        edges = np.empty(max_bins - 1, values.dtype)
-        return edges[: choose_edges(values, max_bins, edges)]
+
+def mapper_from_sample(sample: Sample, max_bins: int) -> BinMapper:
+    """Choose the edges of every feature from the quantiles of a sample of rows."""
+    check_max_bins(max_bins)
+
+    def edges_of(first: int) -> list[np.ndarray]:
+        values = sample.columns(first, min(first + _COLUMNS_AT_ONCE, sample.n_features))
+        values.sort(axis=1)  # NaN comes last
+        return [_edges(column, max_bins) for column in values]
 
     with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        per_feature = list(pool.map(edges_of, range(X.shape[1])))
+        starts = range(0, sample.n_features, _COLUMNS_AT_ONCE)
+        per_feature = [edges for group in pool.map(edges_of, starts) for edges in group]
     lengths = [len(edges) for edges in per_feature]
     return BinMapper(
-        np.concatenate(per_feature).astype(np.float64),
+        # Adding 0 turns −0 into 0: which of the two stands for both depends on the order of rows.
+        np.concatenate([np.empty(0), *per_feature]) + 0.0,
         np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        max_bins,
+        int(max_bins),
     )
+
+
+def check_max_bins(max_bins: int) -> None:
+    """Refuse a number of bins that a byte cannot hold."""
+    if isinstance(max_bins, bool) or not 2 <= max_bins <= MISSING_BIN:
+        raise ParameterError(f"max_bins must be between 2 and {MISSING_BIN}, got {max_bins!r}")
+
+
+def _edges(values: np.ndarray, max_bins: int) -> np.ndarray:
+    """Edges of one feature from its ascending values."""
+    n_known = np.searchsorted(values, values.dtype.type(np.nan))
+    edges = np.empty(max_bins - 1, values.dtype)
+    return edges[: choose_edges(values[:n_known], max_bins, edges)]
+
+
+class Binner:
+    """Bins rows by edges that were learned before, a few at a time."""
+
+    def __init__(self, mapper: BinMapper) -> None:
+        self.mapper = mapper
+        self._trees: dict[np.dtype, tuple[np.ndarray, np.ndarray]] = {}
+
+    def bin_rows(self, X: np.ndarray, blocks: np.ndarray, first_row: int) -> None:
+        """Write the bins of X (n_rows, n_features) into `blocks`, from row `first_row` on."""
+        if X.dtype not in self._trees:
+            self._trees[X.dtype] = self.mapper.search_trees(X.dtype)
+        trees, depths = self._trees[X.dtype]
+        assign_bins(X, trees, depths, blocks, first_row)
+
+
+def empty_blocks(n_features: int, n_rows: int) -> np.ndarray:
+    """Room for bins, all 0: uint8, shape (n_blocks, n_rows, 16)."""
+    return np.zeros((-(-n_features // BLOCK), n_rows, BLOCK), np.uint8)
 
 
 def apply_mapper(X: np.ndarray, mapper: BinMapper) -> BinnedMatrix:
@@ -147,15 +235,6 @@ def apply_mapper(X: np.ndarray, mapper: BinMapper) -> BinnedMatrix:
         raise DataError(
             f"the data has {n_features} features, but the bins were made for {mapper.n_features}"
         )
-    blocks = np.zeros((-(-n_features // BLOCK), n_rows, BLOCK), np.uint8)
-    assign_bins(X, mapper.table(), blocks)
+    blocks = empty_blocks(n_features, n_rows)
+    Binner(mapper).bin_rows(X, blocks, 0)
     return BinnedMatrix(blocks, n_features, mapper)
-
-
-def _sample_queries(X: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    n_rows, n_queries = X.shape[0], len(offsets) - 1
-    if n_rows <= SAMPLE_ROWS:
-        return X
-    n_drawn = max(1, round(n_queries * SAMPLE_ROWS / n_rows))
-    drawn = np.linspace(0, n_queries - 1, n_drawn).astype(np.int64)
-    return np.concatenate([X[offsets[query] : offsets[query + 1]] for query in drawn])

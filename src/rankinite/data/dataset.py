@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankinite.data import frames
+from rankinite.data.checks import (
+    check_length,
+    checked_labels,
+    checked_names,
+    checked_weight,
+    query_weights,
+)
 from rankinite.data.grouping import group, ranges
 from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from rankinite.data.binning import BinnedMatrix
+    from rankinite.data.binning import BinMapper, BinnedMatrix
 
 
 class Dataset:
@@ -42,7 +49,7 @@ class Dataset:
     Attributes
     ----------
     X : ndarray of float32 or float64, shape (n_rows, n_features), or None
-        None when the dataset was loaded in binned form.
+        None when the dataset holds bins only.
     y, weight : ndarray of float64, shape (n_rows,), or None
     offsets : ndarray of int64, shape (n_queries + 1,)
         The rows of query q are ``offsets[q]:offsets[q + 1]``.
@@ -90,14 +97,57 @@ class Dataset:
             raise DataError("X has no rows: a dataset needs at least one")
         if n_features == 0:
             raise DataError("X has no feature columns: a dataset needs at least one")
-        _check_length(parts.qid, n_rows, "qid")
+        check_length(parts.qid, n_rows, "qid")
         self.offsets, self.qids, self.order = group(parts.qid)
         self.X = _gathered(parts.X, self.order)
-        self.y = _gathered(_checked_labels(parts.y, n_rows), self.order)
-        self.weight = _gathered(_checked_weight(parts.weight, n_rows), self.order)
-        self.query_weight = _query_weights(query_weight, self.qids)
-        self.feature_names = _checked_names(feature_names, n_features) or parts.feature_names
+        self.y = _gathered(checked_labels(parts.y, n_rows), self.order)
+        self.weight = _gathered(checked_weight(parts.weight, n_rows), self.order)
+        self.query_weight = query_weights(query_weight, self.qids)
+        self.feature_names = checked_names(feature_names, n_features) or parts.feature_names
         self._bins: dict[int, BinnedMatrix] = {}
+
+    @classmethod
+    def from_chunks(
+        cls,
+        make_chunks: Callable[[], Iterable[tuple]],
+        *,
+        max_bins: int = 255,
+        like: Dataset | None = None,
+        query_weight: Any = None,
+    ) -> Dataset:
+        """Bin data that comes in chunks, so that its values are never in memory together.
+
+        The result holds bins, not values, as a dataset read from its binned form: it serves for
+        training, and for scoring with models trained on it. It has the same bins as a dataset of
+        all rows at once. Memory is needed for the bins, a byte for each value, for one chunk, and
+        for up to 250,000 rows from which the edges of the bins are learned.
+
+        Parameters
+        ----------
+        make_chunks : function
+            Called twice, without arguments. Each time it gives the same chunks: tuples
+            ``(X, y, qid)`` or ``(X, y, qid, weight)`` of consecutive rows, with anything that
+            `Dataset` takes. A query may go on in a later chunk.
+        max_bins : int
+            Most bins of a feature; train with the same number.
+        like : Dataset, optional
+            Use the bins of this dataset instead, as validation data needs them.
+        query_weight : array-like of shape (n_queries,) or mapping, optional
+            See `Dataset`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> def make_chunks():
+        ...     for query in range(3):
+        ...         yield np.eye(4) * query, [0, 1, 0, 2], np.full(4, query)
+        >>> Dataset.from_chunks(make_chunks).n_queries
+        3
+        """
+        from rankinite.data.streaming import ChunkSource, bin_in_pieces
+
+        mapper = None if like is None else like.mapper(max_bins)
+        return bin_in_pieces(ChunkSource(make_chunks), max_bins, mapper, query_weight)
 
     @classmethod
     def _assemble(
@@ -227,7 +277,7 @@ class Dataset:
     def _query_positions(self, indices: Any) -> np.ndarray:
         chosen = np.asarray(indices)
         if chosen.dtype == bool:
-            _check_length(chosen, self.n_queries, "indices", unit="queries")
+            check_length(chosen, self.n_queries, "indices", unit="queries")
             chosen = np.flatnonzero(chosen)
         if chosen.size == 0:
             raise DataError("indices selects no query: a dataset needs at least one")
@@ -306,8 +356,8 @@ class Dataset:
             return self._bins[max_bins]
         if self.X is None:
             raise DataError(
-                f"this dataset was saved with max_bins={next(iter(self._bins))} and holds no "
-                f"feature values, so it cannot be binned with max_bins={max_bins}: use the saved "
+                f"this dataset was binned with max_bins={next(iter(self._bins))} and holds no "
+                f"feature values, so it cannot be binned with max_bins={max_bins}: use the same "
                 "number, or the dataset with its features"
             )
         from rankinite.data.binning import bin_matrix
@@ -318,6 +368,11 @@ class Dataset:
     def binned_as_saved(self) -> BinnedMatrix:
         """The bins of a dataset that was loaded in its binned form, whatever their number."""
         return next(iter(self._bins.values()))
+
+    def mapper(self, max_bins: int) -> BinMapper:
+        """The edges of at most `max_bins` bins; those that there are if there are no values."""
+        bins = self.binned_as_saved() if self.X is None else self.binned(max_bins)
+        return bins.mapper
 
     def save(
         self, path: str | PathLike[str], max_bins: int = 255, like: Dataset | None = None
@@ -340,67 +395,6 @@ class Dataset:
 
 def _gathered(values: Any, order: np.ndarray | None) -> Any:
     return values if values is None or order is None else values[order]
-
-
-def _check_length(values: Any, expected: int, what: str, unit: str = "rows") -> None:
-    if len(values) != expected:
-        raise DataError(
-            f"{what} has {len(values)} values, but the data has {expected} {unit}: "
-            f"pass one value for each"
-        )
-
-
-def _checked_labels(y: np.ndarray | None, n_rows: int) -> np.ndarray | None:
-    if y is None:
-        return None
-    _check_length(y, n_rows, "y")
-    bad = np.flatnonzero(~np.isfinite(y))
-    if len(bad):
-        raise DataError(
-            f"y is {y[bad[0]]} in row {bad[0]} ({len(bad)} labels are NaN or infinite): "
-            "give every row a finite label, or leave the row out"
-        )
-    return y
-
-
-def _checked_weight(
-    weight: np.ndarray | None, expected: int, what: str = "weight", place: str = "row"
-) -> np.ndarray | None:
-    if weight is None:
-        return None
-    _check_length(weight, expected, what, "rows" if place == "row" else "queries")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise DataError(
-            f"{what} is {weight[bad[0]]} in {place} {bad[0]} ({len(bad)} are negative, NaN or "
-            "infinite): weights must be finite and at least 0"
-        )
-    return weight
-
-
-def _query_weights(query_weight: Any, qids: np.ndarray) -> np.ndarray | None:
-    if query_weight is None:
-        return None
-    if isinstance(query_weight, Mapping):
-        absent = [qid for qid in qids.tolist() if qid not in query_weight]
-        if absent:
-            raise DataError(
-                f"query_weight has no weight for query {absent[0]!r} ({len(absent)} queries are "
-                "missing): give every query a weight"
-            )
-        query_weight = [query_weight[qid] for qid in qids.tolist()]
-    values = frames.numbers_of(query_weight, "query_weight")
-    return _checked_weight(values, len(qids), "query_weight", "query")
-
-
-def _checked_names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
-    if names is None:
-        return None
-    if len(names) != n_features:
-        raise DataError(
-            f"feature_names has {len(names)} names, but the data has {n_features} features"
-        )
-    return [str(name) for name in names]
 
 
 def _describe_labels(y: np.ndarray | None) -> str:

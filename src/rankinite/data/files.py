@@ -51,6 +51,55 @@ def read_bytes(path: Path) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
 
 
+def read_chunks(path: Path, chunk_bytes: int) -> Iterator[np.ndarray]:
+    """Whole lines of a file, decompressed, of about `chunk_bytes` bytes at a time.
+
+    The file is read rather than mapped, so that no more of it is in memory than one chunk. A line
+    that is longer than a chunk makes it grow.
+
+    Yields
+    ------
+    ndarray of uint8, shape (n_bytes,), read-only
+        Valid until the next one is asked for: they share one buffer.
+    """
+    buffer = bytearray(chunk_bytes)
+    kept = 0  # bytes of a line that has not ended yet
+    with _open_bytes(path) as stream:
+        while True:
+            if kept == len(buffer):
+                buffer = buffer + bytearray(len(buffer))
+            n_read = _fill(stream, memoryview(buffer)[kept:], path)
+            filled = kept + n_read
+            end = filled if n_read == 0 else buffer.rfind(b"\n", kept, filled) + 1
+            if end > 0:
+                chunk = np.frombuffer(buffer, np.uint8, end)
+                chunk.flags.writeable = False
+                yield chunk
+                buffer[: filled - end] = buffer[end:filled]
+            if n_read == 0:
+                return
+            kept = filled - end
+
+
+def _open_bytes(path: Path) -> Any:
+    return path.open("rb", buffering=0) if compression_of(path) is None else open_input(path)
+
+
+def _fill(stream: Any, room: memoryview, path: Path) -> int:
+    """Read as many bytes as there is room for, or as there are; their number."""
+    n_bytes = 0
+    while n_bytes < len(room):
+        try:
+            n_read = stream.readinto(room[n_bytes:])
+        except OSError as error:
+            what = "read" if compression_of(path) is None else "decompressed"
+            raise DataError(f"{path} cannot be {what}: {error}") from error
+        if n_read == 0:
+            break
+        n_bytes += n_read
+    return n_bytes
+
+
 def open_input(path: Path) -> Any:
     """A pyarrow stream of the decompressed content."""
     import pyarrow as pa

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,10 +12,13 @@ import numpy as np
 
 from rankinite.data import tables
 from rankinite.data.binned_file import is_binned_file, load_binned
+from rankinite.data.binning import BinMapper
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import check_readable
-from rankinite.data.svmlight import read_svmlight
-from rankinite.errors import ParameterError
+from rankinite.data.streaming import bin_in_pieces
+from rankinite.data.svmlight import no_features, read_svmlight
+from rankinite.data.svmlight_stream import SvmlightSource
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 
 def read(
@@ -26,8 +30,14 @@ def read(
     features: Sequence[str] | None = None,
     n_features: int | None = None,
     dtype: Any = "float32",
+    max_bins: int | None = None,
+    like: Dataset | None = None,
 ) -> Dataset:
     """Read a dataset.
+
+    With `max_bins` or `like` the values are binned as they are read: the dataset holds bins, not
+    values, as one that was saved in binned form, and takes a byte a value. All values are never in
+    memory together.
 
     A dataset that was saved in binned form is recognised by its content; ``.parquet`` and
     ``.csv`` (also ``.csv.gz``, ``.csv.zst``) by their names; everything else is SVMlight / LETOR
@@ -45,7 +55,11 @@ def read(
         Number of features of SVMlight text; by default the largest index in the file. Give it
         when a file may lack the last features that another file has.
     dtype : {"float32", "float64"}
-        Type of the feature values in memory.
+        Type of the feature values in memory, or to which they are rounded before they are binned.
+    max_bins : int, optional
+        Most bins of a feature; train with the same number.
+    like : Dataset, optional
+        Use the bins of this dataset, as validation data needs them.
 
     Returns
     -------
@@ -58,12 +72,41 @@ def read(
     check_readable(place)
     if is_binned_file(place):
         return load_binned(place)
+    roles = tables.Roles(label, qid, weight, features)
     suffixes = [suffix.lower() for suffix in place.suffixes]
-    if suffixes[-1:] == [".parquet"]:
-        return tables.read_parquet(place, tables.Roles(label, qid, weight, features), kind)
-    if suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"]):
-        return tables.read_csv(place, tables.Roles(label, qid, weight, features), kind)
-    return read_svmlight(place, n_features, kind)
+    is_parquet = suffixes[-1:] == [".parquet"]
+    is_csv = suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"])
+    if max_bins is None and like is None:
+        if is_parquet:
+            return tables.read_parquet(place, roles, kind)
+        if is_csv:
+            return tables.read_csv(place, roles, kind)
+        return read_svmlight(place, n_features, kind)
+    max_bins = 255 if max_bins is None else max_bins
+    mapper = None if like is None else like.mapper(max_bins)
+    if is_parquet or is_csv:
+        source = (tables.ParquetSource if is_parquet else tables.CsvSource)(place, roles, kind)
+        return bin_in_pieces(source, max_bins, mapper)
+    return _bin_text(place, n_features, kind, max_bins, mapper)
+
+
+def _bin_text(
+    path: Path, n_features: int | None, dtype: np.dtype, max_bins: int, mapper: BinMapper | None
+) -> Dataset:
+    if mapper is not None:
+        n_features = mapper.n_features
+    source = SvmlightSource(path, n_features, dtype)
+    dataset = bin_in_pieces(source, max_bins, mapper)
+    if dataset.n_features == 0:
+        raise DataError(no_features(str(path)))
+    if mapper is not None and source.largest_index < mapper.n_features:
+        warnings.warn(
+            f"{path} has values for the features 1 to {source.largest_index} only, and there are "
+            f"{mapper.n_features} in the data whose bins it takes: the others count as 0",
+            RankiniteWarning,
+            stacklevel=3,  # the caller of read
+        )
+    return dataset
 
 
 def _checked_dtype(dtype: Any) -> np.dtype:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,12 @@ import numpy as np
 
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import open_input
-from rankinite.data.frames import listed
+from rankinite.data.frames import listed, unpack
+from rankinite.data.streaming import ArrayPiece, TextIdError
 from rankinite.errors import DataError
+
+_VALUES_AT_ONCE = 1 << 22
+_BYTES_AT_ONCE = 1 << 24
 
 
 class Roles:
@@ -59,6 +65,94 @@ class Roles:
 
 def read_parquet(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
     """Read the columns that are needed from a Parquet file."""
+    with _parquet_file(path, roles) as (file, columns):
+        table = file.read(columns=columns)
+    return _to_dataset(table, roles, path, dtype)
+
+
+def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
+    """Read a CSV file with a header line, decompressed by its suffix."""
+    from pyarrow import csv
+
+    with _csv_errors(path):
+        options = _csv_options(path, roles, dtype)
+        with open_input(path) as stream:
+            table = csv.read_csv(stream, convert_options=options)
+    return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
+
+
+class TableSource:
+    """A table in a file, in batches of rows.
+
+    Parameters
+    ----------
+    path : Path
+    roles : Roles
+    dtype : dtype
+        float32 or float64: the type that values are rounded to before they are binned.
+    """
+
+    may_widen = False
+
+    def __init__(self, path: Path, roles: Roles, dtype: np.dtype) -> None:
+        self.name = str(path)
+        self.ids_as_text = False
+        self._path, self._roles, self._dtype = path, roles, dtype
+
+    @abstractmethod
+    def _tables(self) -> Iterator[Any]:
+        """The rows as pyarrow tables."""
+
+    def pieces(self) -> Iterator[ArrayPiece]:
+        """Read the file from its start."""
+        for table in self._tables():
+            features, columns = _columns(table, self._roles, self._path, self._dtype)
+            try:
+                yield ArrayPiece(unpack(features, columns["y"], columns["qid"], columns["weight"]))
+            except DataError as error:
+                raise DataError(f"{self._path}: {error}") from error
+
+
+class ParquetSource(TableSource):
+    """A Parquet file."""
+
+    def _tables(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with _parquet_file(self._path, self._roles) as (file, columns):
+            n_rows = max(1, _VALUES_AT_ONCE // len(columns))
+            for batch in file.iter_batches(n_rows, columns=columns):
+                yield pa.Table.from_batches([batch])
+
+
+class CsvSource(TableSource):
+    """A CSV file with a header line, decompressed by its suffix."""
+
+    def _tables(self) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        with _csv_errors(self._path):
+            options = _csv_options(self._path, self._roles, self._dtype)
+            reading = csv.ReadOptions(block_size=_BYTES_AT_ONCE)
+            with open_input(self._path) as stream:
+                for batch in csv.open_csv(stream, reading, convert_options=options):
+                    yield _with_ids(pa.Table.from_batches([batch]), self._roles, self._ids)
+
+    def _ids(self, column: Any) -> Any:
+        import pyarrow as pa
+
+        ids = _csv_ids(column)
+        if self.ids_as_text:
+            return _csv_texts(column)
+        if not pa.types.is_integer(ids.type):
+            raise TextIdError
+        return ids
+
+
+@contextmanager
+def _parquet_file(path: Path, roles: Roles) -> Iterator[tuple[Any, list[str]]]:
+    """An open file, and the columns that are needed from it."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -66,36 +160,35 @@ def read_parquet(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
         with pq.ParquetFile(path) as file:
             columns = file.schema_arrow.names
             roles.check(columns, path)
-            table = file.read(columns=_needed(roles, columns))
+            yield file, _needed(roles, columns)
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a Parquet file that can be read: {error}") from error
-    return _to_dataset(table, roles, path, dtype)
 
 
-def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
-    """Read a CSV file with a header line, decompressed by its suffix."""
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
     import pyarrow as pa
-    from pyarrow import csv
 
     try:
-        with open_input(path) as stream:
-            guessed = csv.open_csv(stream).schema
-        roles.check(guessed.names, path)
-        options = csv.ConvertOptions(
-            column_types=_csv_types(guessed, roles, dtype),
-            include_columns=_needed(roles, guessed.names),
-        )
-        with open_input(path) as stream:
-            table = csv.read_csv(stream, convert_options=options)
+        yield
     except pa.ArrowInvalid as error:
         if "Empty CSV file" in str(error):
             raise DataError(f"{path} has no data rows") from error
         raise DataError(f"{path} is not a CSV file that can be read: {error}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
-    position = table.column_names.index(roles.qid)
-    table = table.set_column(position, roles.qid, _csv_ids(table.column(position)))
-    return _to_dataset(table, roles, path, dtype)
+
+
+def _csv_options(path: Path, roles: Roles, dtype: np.dtype) -> Any:
+    from pyarrow import csv
+
+    with open_input(path) as stream:
+        guessed = csv.open_csv(stream).schema
+    roles.check(guessed.names, path)
+    return csv.ConvertOptions(
+        column_types=_csv_types(guessed, roles, dtype),
+        include_columns=_needed(roles, guessed.names),
+    )
 
 
 def _needed(roles: Roles, columns: Sequence[str]) -> list[str]:
@@ -122,37 +215,51 @@ def _csv_types(guessed: Any, roles: Roles, dtype: np.dtype) -> dict[str, Any]:
     return types
 
 
+def _with_ids(table: Any, roles: Roles, convert: Callable[[Any], Any]) -> Any:
+    """The table with its query ids converted."""
+    position = table.column_names.index(roles.qid)
+    return table.set_column(position, roles.qid, convert(table.column(position)))
+
+
 def _csv_ids(column: Any) -> Any:
     """Ids as integers if all are; an empty cell is no id."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+    column = _csv_texts(column)
     try:
         return pc.cast(column, pa.int64())
     except pa.ArrowInvalid:
         return column
 
 
+def _csv_texts(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
 def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype) -> Dataset:
     if table.num_rows == 0:
         raise DataError(f"{path} has no data rows")
+    features, columns = _columns(table, roles, path, dtype)
+    try:
+        return Dataset(features, **columns)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _columns(
+    table: Any, roles: Roles, path: Path, dtype: np.dtype
+) -> tuple[Any, dict[str, Any | None]]:
+    """The features of a table, and its columns y, qid and weight (None: there is no such)."""
     features = roles.features(table.column_names)
     if not features:
         raise DataError(f"{path} has no feature columns: its columns are {table.column_names}")
-
-    def column(name: str | None) -> Any:
-        return None if name is None else table.column(name)
-
-    try:
-        return Dataset(
-            _narrowed(table.select(features), dtype),
-            column(roles.label),
-            qid=column(roles.qid),
-            weight=column(roles.weight),
-        )
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+    names = {"y": roles.label, "qid": roles.qid, "weight": roles.weight}
+    columns = {key: None if name is None else table.column(name) for key, name in names.items()}
+    return _narrowed(table.select(features), dtype), columns
 
 
 def _narrowed(table: Any, dtype: np.dtype) -> Any:

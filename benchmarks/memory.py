@@ -1,0 +1,121 @@
+"""Peak memory and time of training from a file, beside LightGBM, each in a process of its own.
+
+    python benchmarks/memory.py [--queries 16667] [--trees 10] [--folder FOLDER]
+
+2,000,000 rows × 136 features by default: text of about 2 GB for each program, written to a
+temporary folder, or to the one that is given, where it stays for the next run. Both train 31
+leaves on 2 threads, 255 bins. LightGBM runs from its own file, with and without two_round, which
+reads the file twice to save memory. Peak memory is the largest resident set of the process.
+
+The first check is that the model is that of training from all values in memory, on a file of a
+tenth of the size. The bar for rankinite is 1.6 times the bytes of the bins and 400 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import rankinite as rk
+import web_like
+import web_text
+
+THREADS = 2
+BLOCK = 16
+LIGHTGBM = """
+import sys, lightgbm
+path, two_round, trees, model = sys.argv[1], sys.argv[2] == "True", int(sys.argv[3]), sys.argv[4]
+parameters = {
+    "objective": "lambdarank", "lambdarank_truncation_level": 10, "num_leaves": 31,
+    "learning_rate": 0.1, "min_data_in_leaf": 20, "max_bin": 255, "num_threads": %d,
+    "two_round": two_round, "verbose": -1,
+}
+lightgbm.train(parameters, lightgbm.Dataset(path, params=parameters), trees).save_model(model)
+""" % THREADS
+
+
+def run(words: list[str]) -> tuple[float, float]:
+    """Run a command; (seconds, peak resident set in MB)."""
+    started = time.perf_counter()
+    process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        raise SystemExit(f"{' '.join(words)} failed")
+    return time.perf_counter() - started, usage.ru_maxrss / 1e3
+
+
+def train_words(data: Path, model: Path, trees: int) -> list[str]:
+    """The command that trains by rankinite."""
+    options = ["--n-estimators", str(trees), "--threads", str(THREADS), "--quiet"]
+    main = "from rankinite.cli import main; main()"
+    return [sys.executable, "-c", main, "train", str(data), "--model", str(model), *options]
+
+
+def check_equal_models(folder: Path, n_queries: int, trees: int) -> None:
+    """Train from a file in pieces, and from its values in memory: the models must be equal."""
+    data, _ = web_text.write(folder, n_queries)
+    from_file, from_memory = folder / "file.rk", folder / "memory.rk"
+    run(train_words(data, from_file, trees))
+    rk.LambdaMART(n_estimators=trees, n_threads=THREADS).fit(rk.read(data)).save(from_memory)
+    assert from_file.read_bytes() == from_memory.read_bytes()
+
+
+def compare(folder: Path, n_queries: int, trees: int) -> None:
+    """Run all on one file, and print the table."""
+    check_equal_models(folder, max(1, n_queries // 10), trees)
+    ours, theirs = web_text.write(folder, n_queries)
+    n_rows = n_queries * web_text.N_DOCS
+    bins = -(-web_like.N_FEATURES // BLOCK) * BLOCK * n_rows / 1e6
+    bar = 1.6 * bins + 400
+    print(
+        f"{n_rows:,} rows × {web_like.N_FEATURES}, text {ours.stat().st_size / 1e6:,.0f} MB, "
+        f"{trees} trees, {THREADS} threads; bins {bins:.0f} MB, bar {bar:.0f} MB"
+    )
+    model = folder / "model"
+    commands = {"rankinite": train_words(ours, model, trees)}
+    for two_round in (True, False):
+        words = [sys.executable, "-c", LIGHTGBM, str(theirs), str(two_round), str(trees)]
+        commands[f"LightGBM two_round={two_round}"] = [*words, str(model)]
+    test = web_like.dataset(200, seed=10**9)
+    print(f"{'':28}{'seconds':>9}{'peak MB':>9}{'ratio':>8}{'ndcg@10':>10}")
+    own = 0.0
+    for name, words in commands.items():
+        seconds, peak = run(words)
+        own = own or peak
+        scores = _scores(name, model, test)
+        ndcg = rk.evaluate(scores, test)["ndcg@10"]
+        print(f"{name:28}{seconds:9.1f}{peak:9.0f}{peak / own:8.2f}{ndcg:10.4f}", flush=True)
+
+
+def _scores(name: str, model: Path, test: rk.Dataset):
+    if name == "rankinite":
+        return rk.load(model).predict(test)
+    import lightgbm
+
+    # Its files count features from 0, so that feature 1 is its second column.
+    booster = lightgbm.Booster(model_file=str(model))
+    import numpy as np
+
+    return booster.predict(np.hstack([np.zeros((test.n_rows, 1)), test.X]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queries", type=int, default=16_667)
+    parser.add_argument("--trees", type=int, default=10)
+    parser.add_argument("--folder", type=Path)
+    arguments = parser.parse_args()
+    if arguments.folder is not None:
+        compare(arguments.folder, arguments.queries, arguments.trees)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        compare(Path(folder), arguments.queries, arguments.trees)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,77 @@
+"""Checks of what comes with the features: labels, weights, names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankinite.data import frames
+from rankinite.errors import DataError
+
+
+def check_length(values: Any, expected: int, what: str, unit: str = "rows") -> None:
+    """Raise a DataError if there is not one value for each row, or for each `unit`."""
+    if len(values) != expected:
+        raise DataError(
+            f"{what} has {len(values)} values, but the data has {expected} {unit}: "
+            f"pass one value for each"
+        )
+
+
+def checked_labels(y: np.ndarray | None, n_rows: int) -> np.ndarray | None:
+    """Labels, all of them finite."""
+    if y is None:
+        return None
+    check_length(y, n_rows, "y")
+    bad = np.flatnonzero(~np.isfinite(y))
+    if len(bad):
+        raise DataError(
+            f"y is {y[bad[0]]} in row {bad[0]} ({len(bad)} labels are NaN or infinite): "
+            "give every row a finite label, or leave the row out"
+        )
+    return y
+
+
+def checked_weight(
+    weight: np.ndarray | None, expected: int, what: str = "weight", place: str = "row"
+) -> np.ndarray | None:
+    """Weights, all of them finite and not negative; `what` and `place` are for messages."""
+    if weight is None:
+        return None
+    check_length(weight, expected, what, "rows" if place == "row" else "queries")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise DataError(
+            f"{what} is {weight[bad[0]]} in {place} {bad[0]} ({len(bad)} are negative, NaN or "
+            "infinite): weights must be finite and at least 0"
+        )
+    return weight
+
+
+def query_weights(query_weight: Any, qids: np.ndarray) -> np.ndarray | None:
+    """Weights of the queries as an array, from an array or a mapping from ids."""
+    if query_weight is None:
+        return None
+    if isinstance(query_weight, Mapping):
+        absent = [qid for qid in qids.tolist() if qid not in query_weight]
+        if absent:
+            raise DataError(
+                f"query_weight has no weight for query {absent[0]!r} ({len(absent)} queries are "
+                "missing): give every query a weight"
+            )
+        query_weight = [query_weight[qid] for qid in qids.tolist()]
+    values = frames.numbers_of(query_weight, "query_weight")
+    return checked_weight(values, len(qids), "query_weight", "query")
+
+
+def checked_names(names: Sequence[str] | None, n_features: int) -> list[str] | None:
+    """Names of features, one for each."""
+    if names is None:
+        return None
+    if len(names) != n_features:
+        raise DataError(
+            f"feature_names has {len(names)} names, but the data has {n_features} features"
+        )
+    return [str(name) for name in names]
