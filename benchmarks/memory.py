@@ -27,7 +27,8 @@ import web_text
 
 THREADS = 2
 BLOCK = 16
-LIGHTGBM = """
+LIGHTGBM = (
+    """
 import sys, lightgbm
 path, two_round, trees, model = sys.argv[1], sys.argv[2] == "True", int(sys.argv[3]), sys.argv[4]
 parameters = {
@@ -36,7 +37,9 @@ parameters = {
     "two_round": two_round, "verbose": -1,
 }
 lightgbm.train(parameters, lightgbm.Dataset(path, params=parameters), trees).save_model(model)
-""" % THREADS
+"""
+    % THREADS
+)
 
 
 def run(words: list[str]) -> tuple[float, float]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from naive import trees as naive
-from rankinite.trees._histogram_kernels import ROWS_AT_ONCE, build_histogram
+from rankinite.trees._histogram_kernels import ROWS_AHEAD, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees.fixed_point import ROWS_AT_MOST
 from trees.cases import (
@@ -80,9 +80,9 @@ def test_a_parent_less_one_child_is_the_other_child(newton):
 
 
 @pytest.mark.parametrize("newton", [False, True])
-@pytest.mark.parametrize("more", [-1, 0, 1, ROWS_AT_ONCE + 1])
-def test_as_many_rows_as_are_fetched_at_once(more, newton):
-    n = ROWS_AT_ONCE + more
+@pytest.mark.parametrize("more", [-1, 0, 1, ROWS_AHEAD + 1])
+def test_as_many_rows_as_are_asked_for_ahead(more, newton):
+    n = ROWS_AHEAD + more
     binned = binned_of(integer_features(n + 5, 2))
     packed = gradients_of(n + 5, newton, seed=3)
     rows = np.arange(5, n + 5)

@@ -4,11 +4,12 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
+from rankinite.trees._vector_kernels import prefetch
 
 N_BINS = 256
-# Rows whose bins are fetched together before they are counted. Fetching alone keeps many cache
-# misses in flight; between updates of sixteen histograms there would be room for a few.
-ROWS_AT_ONCE = 256
+# Scattered rows are asked for this long before they are counted: the sixteen updates of a row
+# leave the processor no room to look so far ahead itself.
+ROWS_AHEAD = 32
 
 
 @kernel()
@@ -18,16 +19,21 @@ def _gather(cells, rows, gathered):
 
 
 @kernel()
+def _add_row(words, cell, sums):
+    """Add the cell of a row to the histograms of its sixteen bins, eight bins in a word."""
+    low = words[0]
+    high = words[1]
+    for column in range(8):
+        shift = np.uint64(8 * column)
+        sums[column * N_BINS + np.intp((low >> shift) & np.uint64(255))] += cell
+        sums[(column + 8) * N_BINS + np.intp((high >> shift) & np.uint64(255))] += cell
+
+
+@kernel()
 def _add_rows(words, cells, sums):
-    """Add the cells of rows to the histograms of their sixteen bins, eight bins in a word."""
+    """Add the cells of rows that lie one after the other."""
     for row in range(cells.shape[0]):
-        cell = cells[row]
-        low = words[row, 0]
-        high = words[row, 1]
-        for column in range(8):
-            shift = np.uint64(8 * column)
-            sums[column * N_BINS + np.intp((low >> shift) & np.uint64(255))] += cell
-            sums[(column + 8) * N_BINS + np.intp((high >> shift) & np.uint64(255))] += cell
+        _add_row(words[row], cells[row], sums)
 
 
 @kernel()
@@ -39,13 +45,15 @@ def _clear(sums):
 @kernel()
 def _add_gathered(words, rows, cells, sums):
     """As `_add_rows`, for scattered rows."""
-    fetched = np.empty((ROWS_AT_ONCE, 2), np.uint64)
-    for start in range(0, rows.shape[0], ROWS_AT_ONCE):
-        some = rows[start : min(start + ROWS_AT_ONCE, rows.shape[0])]
-        for i in range(some.shape[0]):
-            fetched[i, 0] = words[some[i], 0]
-            fetched[i, 1] = words[some[i], 1]
-        _add_rows(fetched, cells[start : start + some.shape[0]], sums)
+    flat = words.reshape(-1)
+    n = rows.shape[0]
+    for i in range(min(ROWS_AHEAD, n)):
+        prefetch(flat, 2 * np.int64(rows[i]))
+    ahead = rows[min(ROWS_AHEAD, n) :]
+    for i in range(n):
+        if i < ahead.shape[0]:
+            prefetch(flat, 2 * np.int64(ahead[i]))
+        _add_row(words[rows[i]], cells[i], sums)
 
 
 @kernel()
