@@ -21,6 +21,9 @@ import tempfile
 import time
 from pathlib import Path
 
+import lightgbm
+import numpy as np
+
 import rankinite as rk
 import web_like
 import web_text
@@ -30,16 +33,22 @@ BLOCK = 16
 LIGHTGBM = (
     """
 import sys, lightgbm
-path, two_round, trees, model = sys.argv[1], sys.argv[2] == "True", int(sys.argv[3]), sys.argv[4]
+path, two_round, trees, threads, model = sys.argv[1:]
 parameters = {
     "objective": "lambdarank", "lambdarank_truncation_level": 10, "num_leaves": 31,
-    "learning_rate": 0.1, "min_data_in_leaf": 20, "max_bin": 255, "num_threads": %d,
-    "two_round": two_round, "verbose": -1,
+    "learning_rate": 0.1, "min_data_in_leaf": 20, "max_bin": 255, "num_threads": int(threads),
+    "two_round": two_round == "True", "verbose": -1,
 }
+<<<<<<< HEAD
 lightgbm.train(parameters, lightgbm.Dataset(path, params=parameters), trees).save_model(model)
 """
     % THREADS
 )
+=======
+data = lightgbm.Dataset(path, params=parameters)
+lightgbm.train(parameters, data, int(trees)).save_model(model)
+"""
+>>>>>>> 5a3e5cace873e2becae5d32af32d8ebe1238dadc
 
 
 def run(words: list[str]) -> tuple[float, float]:
@@ -82,8 +91,8 @@ def compare(folder: Path, n_queries: int, trees: int) -> None:
     model = folder / "model"
     commands = {"rankinite": train_words(ours, model, trees)}
     for two_round in (True, False):
-        words = [sys.executable, "-c", LIGHTGBM, str(theirs), str(two_round), str(trees)]
-        commands[f"LightGBM two_round={two_round}"] = [*words, str(model)]
+        words = [sys.executable, "-c", LIGHTGBM, theirs, two_round, trees, THREADS, model]
+        commands[f"LightGBM two_round={two_round}"] = list(map(str, words))
     test = web_like.dataset(200, seed=10**9)
     print(f"{'':28}{'seconds':>9}{'peak MB':>9}{'ratio':>8}{'ndcg@10':>10}")
     own = 0.0
@@ -95,15 +104,11 @@ def compare(folder: Path, n_queries: int, trees: int) -> None:
         print(f"{name:28}{seconds:9.1f}{peak:9.0f}{peak / own:8.2f}{ndcg:10.4f}", flush=True)
 
 
-def _scores(name: str, model: Path, test: rk.Dataset):
+def _scores(name: str, model: Path, test: rk.Dataset) -> np.ndarray:
     if name == "rankinite":
         return rk.load(model).predict(test)
-    import lightgbm
-
-    # Its files count features from 0, so that feature 1 is its second column.
+    # LightGBM counts the columns of its text from 0: feature 1 is its second.
     booster = lightgbm.Booster(model_file=str(model))
-    import numpy as np
-
     return booster.predict(np.hstack([np.zeros((test.n_rows, 1)), test.X]))
 
 
