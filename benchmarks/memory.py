@@ -30,8 +30,7 @@ import web_text
 
 THREADS = 2
 BLOCK = 16
-LIGHTGBM = (
-    """
+LIGHTGBM = """
 import sys, lightgbm
 path, two_round, trees, threads, model = sys.argv[1:]
 parameters = {
@@ -39,16 +38,9 @@ parameters = {
     "learning_rate": 0.1, "min_data_in_leaf": 20, "max_bin": 255, "num_threads": int(threads),
     "two_round": two_round == "True", "verbose": -1,
 }
-<<<<<<< HEAD
-lightgbm.train(parameters, lightgbm.Dataset(path, params=parameters), trees).save_model(model)
-"""
-    % THREADS
-)
-=======
 data = lightgbm.Dataset(path, params=parameters)
 lightgbm.train(parameters, data, int(trees)).save_model(model)
 """
->>>>>>> 5a3e5cace873e2becae5d32af32d8ebe1238dadc
 
 
 def run(words: list[str]) -> tuple[float, float]:
