@@ -378,7 +378,7 @@ def binned_files(subject, folder):
         model.predict(rk.read(folder / "own"))
     with pytest.raises(rk.DataError, match="the validation set 'valid' holds only bins"):
         subject.make().fit(train, valid=rk.read(folder / "own"))
-    with pytest.raises(rk.DataError, match="saved with max_bins=255"):
+    with pytest.raises(rk.DataError, match="binned with max_bins=255"):
         subject.make(max_bins=31).fit(rk.read(folder / "train"))
 
 
