@@ -128,6 +128,8 @@ def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> No
         lightgbm.Dataset(train.X, train.y, group=train.query_sizes),
         arguments.trees,
     )
+    # The number of threads of the training does not hold for its predict.
+    predict = partial(theirs.predict, num_threads=1)
     assert ours.forest_.n_trees == theirs.num_trees() == arguments.trees
     lleaves = None
     if arguments.lleaves is None:
@@ -142,8 +144,8 @@ def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> No
     for n_docs in BATCHES:
         X = np.ascontiguousarray(train.X[:n_docs])
         assert np.array_equal(ours.predict(X), ours.predict(train)[:n_docs])
-        assert np.array_equal(theirs.predict(X), theirs.predict(train.X)[:n_docs])
-        timers = [partial(timed, ours.predict, X), partial(timed, theirs.predict, X)]
+        assert np.array_equal(predict(X), predict(train.X)[:n_docs])
+        timers = [partial(timed, ours.predict, X), partial(timed, predict, X)]
         if lleaves:
             timers.append(partial(lleaves.times, n_docs))
         times: list[list[float]] = [[] for _ in timers]
