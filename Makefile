@@ -1,7 +1,7 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
 # make check  the static checks: style, types, import contract
-# make bench  the short benchmarks beside LightGBM (about twelve minutes)
+# make bench  the short benchmarks beside the peers, as one table (about twenty minutes)
 
 PYTHON ?= python3
 VENV := .venv
@@ -21,10 +21,8 @@ check: $(VENV)/.installed-for-tests
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed-for-tests
-	$(BIN)/python benchmarks/accuracy.py --repeats 1
-	$(BIN)/python benchmarks/training.py --repeats 3
-	$(BIN)/python benchmarks/scoring.py
+bench: $(VENV)/.installed-for-benchmarks
+	$(BIN)/python benchmarks/all.py
 
 # Debian ships python3 without venv; virtualenv from pip does the same there.
 $(BIN)/python:
@@ -37,6 +35,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
+	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-for-benchmarks: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	touch $@ $(VENV)/.installed
 
 clean:

@@ -27,6 +27,7 @@ import numpy as np
 import rankinite as rk
 import web_like
 import web_text
+from lines import Line, report
 
 THREADS = 2
 BLOCK = 16
@@ -87,13 +88,28 @@ def compare(folder: Path, n_queries: int, trees: int) -> None:
         commands[f"LightGBM two_round={two_round}"] = list(map(str, words))
     test = web_like.dataset(200, seed=10**9)
     print(f"{'':28}{'seconds':>9}{'peak MB':>9}{'ratio':>8}{'ndcg@10':>10}")
-    own = 0.0
+    peaks = {}
     for name, words in commands.items():
         seconds, peak = run(words)
-        own = own or peak
+        peaks[name] = peak
         scores = _scores(name, model, test)
         ndcg = rk.evaluate(scores, test)["ndcg@10"]
-        print(f"{name:28}{seconds:9.1f}{peak:9.0f}{peak / own:8.2f}{ndcg:10.4f}", flush=True)
+        print(
+            f"{name:28}{seconds:9.1f}{peak:9.0f}{peak / peaks['rankinite']:8.2f}{ndcg:10.4f}",
+            flush=True,
+        )
+    peer = min(peak for name, peak in peaks.items() if name != "rankinite")
+    report(
+        [
+            Line(
+                f"peak memory, {n_rows:,} rows from a file",
+                f"{peaks['rankinite']:.0f} MB",
+                f"{peer:.0f} MB (LightGBM)",
+                f"{peer / peaks['rankinite']:.2f}",
+                f"below {bar:.0f} MB",
+            )
+        ]
+    )
 
 
 def _scores(name: str, model: Path, test: rk.Dataset) -> np.ndarray:

@@ -24,6 +24,7 @@ from sklearn.datasets import load_svmlight_file
 
 import rankinite as rk
 import web_text
+from lines import Line, report
 from rankinite._numba import threads
 
 THREADS = 2
@@ -78,9 +79,23 @@ def compare(folder: Path, n_queries: int, repeats: int) -> None:
     for name, seconds in (medians | {"scikit-learn, values": sklearn_seconds}).items():
         print(f"{name:30}{seconds:9.2f}{size / seconds:8.0f}")
     best = min(medians["LightGBM, bins"], medians["LightGBM, bins, two_round"])
-    print(f"scikit-learn / rankinite, values: {sklearn_seconds / medians['rankinite, values']:.1f}")
-    for name in ("rankinite, values and bins", "rankinite, bins in pieces"):
-        print(f"LightGBM's best / {name}: {best / medians[name]:.1f}")
+    against = [
+        ("rankinite, values", "scikit-learn", sklearn_seconds, "10"),
+        ("rankinite, values and bins", "LightGBM, bins", best, "2"),
+        ("rankinite, bins in pieces", "LightGBM, bins", best, "2"),
+    ]
+    report(
+        [
+            Line(
+                f"reading {size:.0f} MB of text: {name.removeprefix('rankinite, ')}",
+                f"{medians[name]:.2f} s",
+                f"{seconds:.2f} s ({peer})",
+                f"{seconds / medians[name]:.1f}",
+                bar,
+            )
+            for name, peer, seconds, bar in against
+        ]
+    )
 
 
 def main() -> None:

@@ -27,6 +27,7 @@ import numpy as np
 
 import rankinite as rk
 import web_like
+from lines import Line, report
 from rankinite.boosting import loop
 
 BATCHES = (10, 100, 1000)
@@ -82,6 +83,28 @@ def timed(predict: Callable[[np.ndarray], object], X: np.ndarray) -> list[float]
     return times
 
 
+def lines_of(
+    forest: str, n_docs: int, peers: list[str], times: list[list[float]], batch: int
+) -> list[Line]:
+    """A line for each peer: of a batch its p50, of a query p50 and p99."""
+    shown = []
+    for own in times:
+        p50, p99 = np.percentile(own, [50, 99])
+        shown.append(f"{p50:.2f} ms" if n_docs == batch else f"{p50:.3f} ({p99:.2f}) ms")
+    medians = [np.median(own) for own in times]
+    bars = {"LightGBM": "4" if n_docs == batch else "1", "lleaves": "1"}
+    return [
+        Line(
+            f"scoring {n_docs} documents, {forest}",
+            shown[0],
+            f"{shown[k]} ({peer})",
+            f"{medians[k] / medians[0]:.1f}",
+            bars[peer],
+        )
+        for k, peer in enumerate(peers, start=1)
+    ]
+
+
 def row(name: str, n_docs: int, times: list[list[float]]) -> str:
     """Our p50 and p99, and those of each peer with the ratio of the p50."""
     ours, *peers = (np.percentile(own, [50, 99]) for own in times)
@@ -99,8 +122,10 @@ def main() -> None:
     parser.add_argument("--lleaves", type=Path, metavar="FOLDER", help="its environment")
     arguments = parser.parse_args()
     train = web_like.dataset(400)
+    lines = []
     for leaves in arguments.leaves:
-        compare(train, leaves, arguments)
+        lines += compare(train, leaves, arguments)
+    report(lines)
 
 
 def trained(train: rk.Dataset, leaves: int, n_trees: int) -> tuple[rk.LambdaMART, np.ndarray]:
@@ -120,7 +145,7 @@ def trained(train: rk.Dataset, leaves: int, n_trees: int) -> tuple[rk.LambdaMART
     return model, scores_of_round[0]
 
 
-def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> None:
+def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> list[Line]:
     ours, training_scores = trained(train, leaves, arguments.trees)
     assert np.array_equal(ours.predict(train), training_scores)
     theirs = lightgbm.train(
@@ -141,6 +166,7 @@ def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> No
     peers = ["LightGBM", *(["lleaves"] if lleaves else [])]
     print("one thread, milliseconds: p50 (p99), ratio of p50")
     print(f"{'forest':12}{'documents':>10}{'rankinite':>19}" + "".join(f"{p:>26}" for p in peers))
+    lines = []
     for n_docs in BATCHES:
         X = np.ascontiguousarray(train.X[:n_docs])
         assert np.array_equal(ours.predict(X), ours.predict(train)[:n_docs])
@@ -152,9 +178,12 @@ def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> No
         for _ in range(max(10, arguments.repeats // n_docs)):
             for own, timer in zip(times, timers, strict=True):
                 own += timer()
-        print(row(f"{arguments.trees} × {leaves}", n_docs, times), flush=True)
+        forest = f"{arguments.trees} × {leaves}"
+        print(row(forest, n_docs, times), flush=True)
+        lines += lines_of(forest, n_docs, peers, times, max(BATCHES))
     if lleaves:
         lleaves.close()
+    return lines
 
 
 if __name__ == "__main__":
