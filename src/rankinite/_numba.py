@@ -77,18 +77,20 @@ def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
     blocks : ndarray of int64, shape (n_blocks + 1,)
         Block b goes from ``blocks[b]`` to ``blocks[b + 1]``; empty ones are left out.
     """
-    pairs = iter([pair for pair in pairwise(blocks.tolist()) if pair[0] < pair[1]])
+    pairs = [pair for pair in pairwise(blocks.tolist()) if pair[0] < pair[1]]
+    n_helpers = min(numba.get_num_threads(), len(pairs)) - 1
+    shared = iter(pairs)
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
             # A list iterator gives each block to one thread: its step is one operation.
-            for first, last in pairs:
+            for first, last in shared:
                 kernel(first, last, *arguments)
         except BaseException as failure:
             failures.append(failure)
 
-    helpers = [Thread(target=work) for _ in range(numba.get_num_threads() - 1)]
+    helpers = [Thread(target=work) for _ in range(n_helpers)]
     for helper in helpers:
         helper.start()
     work()

@@ -69,7 +69,7 @@ def test_one_grade_of_more_documents_than_a_chunk_has():
     """Its sums are taken before they can overflow: every force is as large as they come."""
     labels = np.repeat([1.0, 0.0], [400, 300])
     scores = np.where(labels > 0, 0.0, 30.0)
-    lam, w = lambdas_of("pairs", labels, scores)
+    lam, _ = lambdas_of("pairs", labels, scores)
     np.testing.assert_allclose(lam, np.where(labels > 0, 300.0, -400.0), rtol=1e-6)
 
 

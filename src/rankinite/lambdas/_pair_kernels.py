@@ -66,7 +66,7 @@ def differences(chunks, grade, first, count, cap):
 
 @kernel(inline="always")
 def _delta(chunks, s_i, u_i, v_i, j, general):
-    """|ΔZ| of a pair over the difference of G (see `swap_terms`); unless `general`, S = 1, V = U."""
+    """|ΔZ| of a pair over the difference of G (see `swap_terms`); S = 1 and V = U if not general."""
     if general is None:
         return abs(u_i - chunks[j + U])
     if_above = s_i * (u_i - chunks[j + V])
