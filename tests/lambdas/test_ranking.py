@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 
 from lambdas.cases import random_keys
 from naive.lambdas import ranking
-from rankinite.lambdas._lambda_kernels import RUN, rank_documents
+from rankinite.lambdas._ranking_kernels import SMALL_TOP, rank_documents
+from rankinite.measures._ranking_kernels import RUN
 
 
 def assert_ranked(scores, start, depth):
     """The first `depth` places are sorted; all documents are still there."""
     keys, seed = random_keys(len(scores)), np.uint64(12345)
     order = start.astype(np.int32)
-    rank_documents(scores, keys, seed, depth, order)
+    rank_documents(scores, keys, seed, depth, order, np.empty((3, len(scores)), np.int64))
     np.testing.assert_array_equal(order[:depth], ranking(scores, keys, seed)[:depth])
     np.testing.assert_array_equal(np.sort(order), np.arange(len(scores)))
 
@@ -32,7 +33,7 @@ def test_equals_sorted_from_any_order(n, n_levels, depth, seed):
 def test_sizes_around_the_runs(n):
     ascending = np.arange(n, dtype=np.float64)
     for scores in (ascending, -ascending, np.zeros(n), ascending % 3, np.floor(ascending / 5)):
-        for depth in (1, 2, n // 2, n // 2 + 1, n, n + 5):
+        for depth in (1, 2, n // 2, n // 2 + 1, n, n + 5, SMALL_TOP, SMALL_TOP + 1):
             assert_ranked(scores, np.arange(n), depth)
 
 

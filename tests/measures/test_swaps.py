@@ -7,7 +7,7 @@ import pytest
 
 from measures.cases import with_twin
 from naive.measures import swap_delta
-from rankinite.measures import Measure, codes, measure
+from rankinite.measures import Measure, measure
 from rankinite.measures._swap_kernels import swap_terms
 
 
@@ -65,12 +65,36 @@ def test_swaps_below_the_top_change_nothing(spec, twin):
     np.testing.assert_allclose(deltas, 0.0, atol=1e-15)
 
 
-def test_terms_of_pairs_weigh_every_pair_alike():
-    terms = np.full((4, 3), 9.0)
-    labels = np.array([0.0, 2.0, 1.0])
-    base = swap_terms(codes.PAIRS, labels, np.ones(3), np.array([1 / 3]), *terms)
-    assert base == 1.0
-    assert not terms.any()
+@with_twin
+def test_the_better_document_of_a_swap_may_be_on_either_side(spec, twin):
+    """|ΔZ| from the terms as `swap_terms` says, without asking which document is ranked above."""
+    if spec == "pairs":
+        return  # Each pair counts 1 in the λs, whatever lies between.
+    rng = np.random.default_rng(3)
+    for n in (2, 5, 9):
+        labels = rng.integers(0, 5, n).astype(np.float64)
+        labels[rng.integers(n)] = 4.0
+        G, S, U, V = measure(spec)._terms(labels)
+        for i, j in itertools.permutations(range(n), 2):
+            if G[i] > G[j]:
+                change = (G[i] - G[j]) * max(S[i] * (U[i] - V[j]), S[j] * (U[j] - V[i]))
+                exact = abs(swap_delta(twin, labels, min(i, j), max(i, j)))
+                assert change == pytest.approx(exact, abs=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["ndcg", "err", "map", "map@20", "mrr", "avendcg", "p@7"])
+def test_weights_do_not_rise_from_rank_to_rank(spec):
+    """Not even by a rounding error: then no change of a measure has the wrong sign."""
+    rng = np.random.default_rng(4)
+    for n in (50, 3000):
+        labels = rng.integers(0, 5, n).astype(np.float64)
+        _, _, U, V = measure(spec)._terms(labels)
+        if spec.startswith("map"):
+            relevant = labels > 0
+            for down in (np.where(relevant, U, V), np.where(relevant, V, U)):
+                assert (np.diff(down) <= 0).all()
+        else:
+            assert (np.diff(U) <= 0).all()
 
 
 @pytest.mark.parametrize("spec", ["ndcg@10", "err@10", "map", "mrr", "p@10", "avendcg"])
@@ -78,8 +102,7 @@ def test_the_scale_of_swaps_is_never_negative(spec):
     labels = np.random.default_rng(1).integers(0, 5, 50).astype(np.float64)
     seen = measure(spec).judge(labels, np.array([0, 50]))
     terms = np.empty((4, 50))
-    base = swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
-    assert base == 0.0
+    swap_terms(seen.code, seen.grades, seen.discounts, seen.norms[0], *terms)
     assert (terms[1] >= 0).all()
     assert np.isfinite(terms).all()
 

@@ -18,9 +18,15 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankinite._numba import in_threads
 from rankinite.data.seeds import derive_seed
-from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas, rank_documents
-from rankinite.measures import BuiltIn, Measure
+from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
+from rankinite.lambdas._ranking_kernels import rank_documents
+from rankinite.measures import BuiltIn, Judged, Measure
+from rankinite.measures.codes import LAYERED, LINEAR
+
+# Threads share the queries in blocks: enough of them to even out queries of different sizes.
+_N_BLOCKS = 16
 
 
 class LambdaGradients:
@@ -70,8 +76,28 @@ class LambdaGradients:
         self._factor = _document_factor(weight, query_weight, sizes)
         self._orders = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
         self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
+        if self._judged is not None:
+            self._prepare(self._judged)
         self._depth = int(sizes.max()) if self._judged is None else self._judged.top
         self._top = self._depth if truncation is None else min(self._depth, truncation)
+
+    def _prepare(self, judged: Judged) -> None:
+        """Lay out what stays from round to round: the queries in the order of their grades."""
+        sizes = np.diff(self.offsets)
+        start = np.repeat(self.offsets[:-1], sizes)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        by_grade = np.lexsort((-judged.grades, query))
+        grades = judged.grades[by_grade]
+        change = np.flatnonzero((np.diff(grades) != 0) | (np.diff(query) != 0)) + 1
+        borders = np.concatenate([[0], change, [len(grades)]])
+        self._grades = grades
+        self._keys_by_grade = self.keys[by_grade]
+        self._by_grade = (by_grade - start).astype(np.int32)
+        self._own = (np.repeat(borders[:-1], np.diff(borders)) - start).astype(np.int32)
+        self._lower = (np.repeat(borders[1:], np.diff(borders)) - start).astype(np.int32)
+        self._units = np.zeros(len(sizes), np.int64)
+        rows = np.linspace(0, len(grades), _N_BLOCKS + 1)
+        self._blocks = np.searchsorted(self.offsets, rows).astype(np.int64)
 
     def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
@@ -80,20 +106,27 @@ class LambdaGradients:
         seed = derive_seed(self.seed, round_number, "ties")
         if self._judged is not None:
             judged = self._judged
-            all_lambdas(
+            in_threads(
+                all_lambdas,
+                self._blocks,
+                None if judged.code in (LINEAR, LAYERED) else True,
                 judged.code,
                 scores,
-                judged.grades,
+                self._grades,
                 judged.discounts,
                 judged.norms,
                 judged.blank,
                 self.offsets,
-                self.keys,
+                self._keys_by_grade,
                 seed,
                 self._depth,
                 self._top,
                 self.sigma,
                 self.normalize,
+                self._by_grade,
+                self._lower,
+                self._own,
+                self._units,
                 self._orders,
                 lam,
                 curvature,
@@ -116,7 +149,10 @@ class LambdaGradients:
             if last - first < 2 or self.measure.is_blank(labels):
                 continue
             order = self._orders[first:last]
-            rank_documents(scores[first:last], self.keys[first:last], seed, self._depth, order)
+            spare = np.empty((3, last - first), np.int64)
+            rank_documents(
+                scores[first:last], self.keys[first:last], seed, self._depth, order, spare
+            )
             ranked = labels[order]
             deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
             own = np.zeros((2, last - first))

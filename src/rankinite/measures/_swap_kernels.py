@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankinite._numba import kernel
-from rankinite.measures.codes import CASCADE, FIRST, LINEAR, PAIRS, PRECISIONS
+from rankinite.measures.codes import CASCADE, FIRST, LINEAR, PRECISIONS
 
 
 @kernel()
@@ -14,7 +16,14 @@ def swap_terms(code, grades, discounts, norms, G, S, U, V):
 
         Z(after the swap) − Z(before) = (G_j − G_i) · S_i · (U_i − V_j)
 
-    so all pairs cost a product each, after one pass of O(n).
+    so all pairs cost a product each, after one pass of O(n). The change does not have to ask which
+    of two documents is ranked above: with b the better and w the worse of them,
+
+        |Z(after) − Z(before)| = (G_b − G_w) · max(S_b · (U_b − V_w), S_w · (U_w − V_b))
+
+    because the term of the two that does not apply is never the larger one. The one that applies is
+    not negative, whatever U and V are rounded to: neither rises from rank to rank, not even by a
+    rounding error.
 
     Parameters
     ----------
@@ -26,21 +35,7 @@ def swap_terms(code, grades, discounts, norms, G, S, U, V):
         The row of the query.
     G, S, U, V : float64, shape (≥ n,)
         Written.
-
-    Returns
-    -------
-    float64
-        What to add to every |Z(after) − Z(before)|: 0, except for the pairs, where it is 1 and
-        the terms are 0. RankNet weighs each pair of different labels alike (Burges 2010,
-        section 2), whatever lies between the two documents.
     """
-    if code == PAIRS:
-        for p in range(grades.shape[0]):
-            G[p] = 0.0
-            S[p] = 0.0
-            U[p] = 0.0
-            V[p] = 0.0
-        return 1.0
     if code == CASCADE:
         _cascade_terms(grades, discounts, norms[0], G, S, U, V)
     elif code == PRECISIONS:
@@ -48,23 +43,25 @@ def swap_terms(code, grades, discounts, norms, G, S, U, V):
     elif code == FIRST:
         _first_terms(grades, discounts, norms[0], G, S, U, V)
     else:
-        _linear_terms(code, grades, discounts, norms, G, S, U, V)
-    return 0.0
+        weight_terms(code, grades, discounts, norms, G, U)
+        for p in range(grades.shape[0]):
+            S[p] = 1.0
+            V[p] = U[p]
 
 
 @kernel()
-def _linear_terms(code, grades, discounts, norms, G, S, U, V):
-    """Grades times weights: the documents trade their weights, (g_j − g_i)(weight_i − weight_j)."""
+def weight_terms(code, grades, discounts, norms, G, U):
+    """Grades times weights: the documents trade their weights, (g_j − g_i)(weight_i − weight_j).
+
+    So S is 1, and V is U. For the codes LINEAR and LAYERED.
+    """
     for p in range(grades.shape[0]):
         if code == LINEAR:
             G[p] = grades[p] * norms[0]
-            weight = discounts[p]
+            U[p] = discounts[p]
         else:
             G[p] = grades[p]
-            weight = discounts[p] * norms[p] if p < norms.shape[0] else 0.0
-        S[p] = 1.0
-        U[p] = weight
-        V[p] = weight
+            U[p] = discounts[p] * norms[p] if p < norms.shape[0] else 0.0
 
 
 @kernel()
@@ -78,8 +75,9 @@ def _cascade_terms(grades, discounts, norm, G, S, U, V):
 
         Z(after) − Z(before) = (R_j − R_i) / T_i · [(π_i d_i − B_i) − (π_{j−1} d_j − B_{j−1})].
 
-    The sums run from the bottom, because all in the brackets is as small as T_i: what is collected
-    above i would swallow it.
+    The second term in the brackets is π_j d_j − B_j, as B_{j−1} = π_{j−1} R_j d_j + B_j. So V is U,
+    which falls from rank to rank. The sums run from the bottom, because all in the brackets is as
+    small as T_i: what is collected above i would swallow it.
     """
     n = grades.shape[0]
     reading = 1.0
@@ -91,10 +89,12 @@ def _cascade_terms(grades, discounts, norm, G, S, U, V):
         reading *= stays
         U[p] = reading
     below = 0.0
+    lowest = -np.inf
     for p in range(n - 1, -1, -1):
-        U[p] = U[p] * discounts[p] - below
+        lowest = max(lowest, U[p] * discounts[p] - below)
         below += V[p] * grades[p] * discounts[p]
-        V[p] = V[p] * discounts[p] - below
+        U[p] = lowest
+        V[p] = lowest
 
 
 @kernel()
@@ -111,17 +111,19 @@ def _precisions_terms(grades, discounts, norm, G, S, U, V):
       Z(after) − Z(before) = [(C_i + 1) d_i − H_i] − [(C_j + 1) d_j − H_j].
 
     The second holds for i irrelevant and j relevant, the first for the opposite; both times the
-    norm.
+    norm. None of the terms in brackets rises from rank to rank.
     """
     count = 0.0
     harmonic = 0.0
+    going_down = np.inf
+    coming_up = np.inf
     for p in range(grades.shape[0]):
         relevant = grades[p] > 0.0
         if relevant:
             count += 1.0
             harmonic += discounts[p]
-        going_down = count * discounts[p] - harmonic
-        coming_up = (count + 1.0) * discounts[p] - harmonic
+        going_down = min(going_down, count * discounts[p] - harmonic)
+        coming_up = min(coming_up, (count + 1.0) * discounts[p] - harmonic)
         G[p] = grades[p] * norm
         S[p] = 1.0
         U[p] = going_down if relevant else coming_up

@@ -1,76 +1,86 @@
-"""Kernels of values: a measure of each query, in expectation over the orders of ties."""
+"""Kernels of values: a measure of each query, in expectation over the orders of ties.
 
-from __future__ import annotations
+First `rank_queries`, then the kernel of the measure: apart, because only what a measure needs is
+compiled for it. All of them work on the queries from `first_query` to `last_query`:
 
-import numba
-import numpy as np
-
-from rankinite._numba import kernel, parallel_kernel
-from rankinite.measures.codes import CASCADE, FIRST, LAYERED, LINEAR, PRECISIONS
-
-# Down to this cut-off, the best documents are found by insertion instead of a whole sort.
-SMALL_CUT = 64
-
-
-@parallel_kernel()
-def expected_values(code, scores, grades, discounts, norms, offsets, blank):
-    """Value of every query, in expectation over the orders of documents with equal scores.
-
-    Parameters
-    ----------
-    code : int
     scores, grades : float64, shape (n_rows,)
         In stored order. No score is NaN.
     discounts : float64, shape (≥ size of the largest query,)
     norms : float64, shape (n_queries, width)
     offsets : int64, shape (n_queries + 1,)
     blank : bool, shape (n_queries,)
+        Queries to leave out.
+    ranked : float64, shape (n_rows,)
+        The grades of each query by descending score, at least down to the lowest discount above 0.
+    ends : int64, shape (n_rows,)
+        Where the group of equal scores ends that starts at a position of its query; as far.
+    values : float64, shape (n_queries,)
+        Output.
+"""
 
-    Returns
-    -------
-    float64, shape (n_queries,)
-        NaN for blank queries.
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite._numba import kernel
+from rankinite.measures._ranking_kernels import descending, sort_by_key
+
+# Down to this cut-off, the best documents are found by insertion instead of a whole sort.
+SMALL_CUT = 64
+
+
+@kernel()
+def rank_queries(first_query, last_query, scores, grades, discounts, offsets, blank, ranked, ends):
+    """Write `ranked` and `ends`.
+
+    A group of equal scores is sorted by grade, so that not even a rounding error depends on the row
+    order.
     """
-    n_queries = offsets.shape[0] - 1
-    values = np.empty(n_queries)
-    for q in numba.prange(n_queries):
+    longest = 0
+    for q in range(first_query, last_query):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    keys, spare_keys = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    order, spare_order = np.empty(longest, np.int32), np.empty(longest, np.int32)
+    for q in range(first_query, last_query):
         if blank[q]:
-            values[q] = np.nan
-        else:
-            rows = slice(offsets[q], offsets[q + 1])
-            values[q] = expected_value(code, scores[rows], grades[rows], discounts, norms[q])
-    return values
+            continue
+        first, last = offsets[q], offsets[q + 1]
+        lowest = lowest_candidate(scores[first:last], discounts)
+        n = 0
+        for row in range(first, last):
+            if scores[row] >= lowest:
+                keys[n] = descending(scores[row])
+                order[n] = row - first
+                n += 1
+        sort_by_key(keys[:n], order[:n], spare_keys, spare_order)
+        for p in range(n):
+            ranked[first + p] = grades[first + order[p]]
+        start = 0
+        while start < n:
+            end = start + 1
+            while end < n and keys[end] == keys[start]:
+                end += 1
+            ends[first + start] = end
+            if end > start + 1:
+                for p in range(start, end):
+                    keys[p] = ~descending(ranked[first + p])
+                sort_by_key(keys[start:end], order[start:end], spare_keys, spare_order)
+                for p in range(start, end):
+                    ranked[first + p] = grades[first + order[p]]
+            start = end
 
 
 @kernel()
-def expected_value(code, scores, grades, discounts, norms):
-    """Value of one query, in expectation over the orders of documents with equal scores."""
-    scores, grades = _candidates(scores, grades, discounts)
-    ranked, ends = _rank(scores, grades)
-    if code == LINEAR:
-        return _expected_linear(ranked, ends, discounts) * norms[0]
-    if code == LAYERED:
-        return _expected_layered(ranked, ends, discounts, norms)
-    if code == CASCADE:
-        return _expected_cascade(ranked, ends, discounts) * norms[0]
-    if code == PRECISIONS:
-        return _expected_precisions(ranked, ends, discounts) * norms[0]
-    if code == FIRST:
-        return _expected_first(ranked, ends, discounts) * norms[0]
-    return _right_pairs(ranked, ends) * norms[0]
+def lowest_candidate(scores, discounts):
+    """The lowest score that can come above the cut-off; −inf unless the cut-off is small.
 
-
-@kernel()
-def _candidates(scores, grades, discounts):
-    """Scores and grades of the documents that can come above the cut-off, in any order.
-
-    That is all of them, unless the cut-off is small: then only those that score no less than
-    the one at the cut-off, with everything tied to it, are left to be sorted.
+    Then only those that score no less than the one at the cut-off, with everything tied to it, are
+    left to be sorted.
     """
     n = scores.shape[0]
     k = min(SMALL_CUT, n // 2)
     if k == 0 or discounts[k] > 0.0:
-        return scores, grades
+        return -np.inf
     while discounts[k - 1] == 0.0:
         k -= 1
     best = np.full(k, -np.inf)
@@ -82,42 +92,16 @@ def _candidates(scores, grades, discounts):
                 best[place] = best[place - 1]
                 place -= 1
             best[place] = score
-    kept = np.flatnonzero(scores >= best[k - 1])
-    return scores[kept], grades[kept]
+    return best[k - 1]
 
 
 @kernel()
-def _rank(scores, grades):
-    """Grades by descending score, and the end of the tie group that starts at each position.
-
-    A tie group is sorted by grade, so that not even a rounding error depends on the row order.
-    """
-    n = scores.shape[0]
-    order = _ascending(-scores)
-    ranked = np.empty(n)
-    for p in range(n):
-        ranked[p] = grades[order[p]]
-    ends = np.empty(n, np.int64)
-    start = 0
-    while start < n:
-        end = start + 1
-        score = scores[order[start]]
-        while end < n and scores[order[end]] == score:
-            end += 1
-        ends[start] = end
-        if end > start + 1:
-            tied = ranked[start:end].copy()
-            tied_order = _ascending(tied)
-            for p in range(start, end):
-                ranked[p] = tied[tied_order[p - start]]
-        start = end
-    return ranked, ends
-
-
-@kernel()
-def _ascending(keys):
-    """Order of the keys: a function of its own, so that the sort is compiled once."""
-    return np.argsort(keys, kind="mergesort")
+def linear_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """Grades times discounts: NDCG, DCG, precision."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _expected_linear(ranked[rows], ends[rows], discounts) * norms[q, 0]
 
 
 @kernel()
@@ -139,6 +123,15 @@ def _expected_linear(ranked, ends, discounts):
 
 
 @kernel()
+def layered_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """The mean of NDCG@1, NDCG@2, …."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _expected_layered(ranked[rows], ends[rows], discounts, norms[q])
+
+
+@kernel()
 def _expected_layered(ranked, ends, discounts, norms):
     """As above, with a norm a rank."""
     n = ranked.shape[0]
@@ -156,6 +149,15 @@ def _expected_layered(ranked, ends, discounts, norms):
         total += grade / (end - start) * weight
         start = end
     return total
+
+
+@kernel()
+def cascade_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """ERR."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _expected_cascade(ranked[rows], ends[rows], discounts) * norms[q, 0]
 
 
 @kernel()
@@ -198,6 +200,15 @@ def _expected_cascade(ranked, ends, discounts):
 
 
 @kernel()
+def precisions_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """AP."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _expected_precisions(ranked[rows], ends[rows], discounts) * norms[q, 0]
+
+
+@kernel()
 def _expected_precisions(ranked, ends, discounts):
     """AP under ties (McSherry and Najork 2008).
 
@@ -225,11 +236,20 @@ def _expected_precisions(ranked, ends, discounts):
 
 
 @kernel()
+def first_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """RR."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _expected_first(ranked[rows], ends[rows], discounts) * norms[q, 0]
+
+
+@kernel()
 def _expected_first(ranked, ends, discounts):
     """RR under ties: in the first group with relevant documents, the chance of each place."""
     n = ranked.shape[0]
     start = 0
-    while start < n:
+    while start < n and discounts[start] > 0.0:
         end = ends[start]
         relevant = 0.0
         for p in range(start, end):
@@ -244,6 +264,15 @@ def _expected_first(ranked, ends, discounts):
             return total
         start = end
     return 0.0
+
+
+@kernel()
+def pairs_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+    """Pairs of different grades."""
+    for q in range(first_query, last_query):
+        if not blank[q]:
+            rows = slice(offsets[q], offsets[q + 1])
+            values[q] = _right_pairs(ranked[rows], ends[rows]) * norms[q, 0]
 
 
 @kernel()
@@ -284,10 +313,15 @@ def _right_pairs(ranked, ends):
 @kernel()
 def _levels(grades):
     """Rank of each grade among the distinct ones, from 1, and their number."""
-    order = _ascending(grades)
-    levels = np.empty(grades.shape[0], np.int64)
+    n = grades.shape[0]
+    keys, spare_keys, levels = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.int64)
+    order, spare_order = np.empty(n, np.int32), np.empty(n, np.int32)
+    for p in range(n):
+        keys[p] = ~descending(grades[p])
+        order[p] = p
+    sort_by_key(keys, order, spare_keys, spare_order)
     level = 0
-    for p in range(grades.shape[0]):
+    for p in range(n):
         if p == 0 or grades[order[p]] != grades[order[p - 1]]:
             level += 1
         levels[order[p]] = level

@@ -11,12 +11,12 @@ import numpy as np
 
 from rankinite.data.scorers import scores_of
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures._value_kernels import expected_values
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
 from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import BuiltIn
 from rankinite.measures.tables import aligned
+from rankinite.measures.values import expected_values
 
 if TYPE_CHECKING:
     from rankinite.data.dataset import Dataset
@@ -80,10 +80,7 @@ class Evaluator:
             raise DataError(f"a score of query {self._qids[query]} is NaN: documents need numbers")
         if self.judged is None:
             return self._values_of_own(scores)
-        seen = self.judged
-        return expected_values(
-            seen.code, scores, seen.grades, seen.discounts, seen.norms, self._offsets, seen.blank
-        )
+        return expected_values(self.judged, scores, self._offsets)
 
     def _values_of_own(self, scores: np.ndarray) -> np.ndarray:
         """One call of Python a query: the way of measures that the kernels do not know."""

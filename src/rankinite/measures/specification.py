@@ -20,9 +20,9 @@ from rankinite.errors import DataError, ParameterError
 from rankinite.measures import codes
 from rankinite.measures import judged as j
 from rankinite.measures._swap_kernels import swap_terms
-from rankinite.measures._value_kernels import expected_value
 from rankinite.measures.judged import Judged, Layout
 from rankinite.measures.protocol import Measure
+from rankinite.measures.values import expected_values
 
 
 class BuiltIn(Measure):
@@ -71,7 +71,9 @@ class BuiltIn(Measure):
         if np.isnan(scores).any():
             raise DataError(f"{self}: score {np.argmax(np.isnan(scores))} of the query is NaN")
         seen = self._judge_one(labels)
-        return float(expected_value(seen.code, scores, seen.grades, seen.discounts, seen.norms[0]))
+        if seen.blank[0]:
+            return 0.0
+        return float(expected_values(seen, scores, np.array([0, len(scores)]))[0])
 
     def swap_deltas(self, labels: np.ndarray) -> np.ndarray:
         """Change of the value when two ranks trade places, shape (n_docs, n_docs)."""

@@ -1,0 +1,70 @@
+"""Kernels that rank a query for its λs: by score, and equal scores by a seeded shuffle."""
+
+import numpy as np
+
+from rankinite._numba import kernel
+from rankinite.data._row_key_kernels import mix
+from rankinite.measures._ranking_kernels import descending, sort_by_key
+
+# Down to this rank, the best documents are found by insertion instead of a whole sort.
+SMALL_TOP = 64
+
+
+@kernel()
+def rank_documents(scores, row_keys, seed, depth, order, spare):
+    """Sort `order` by descending score, ties by a shuffle; at least its first `depth` places.
+
+    It starts from the order it had: scores move little from one tree to the next. `spare` is of
+    int64 and of shape (3, ≥ n).
+    """
+    if depth <= min(SMALL_TOP, order.shape[0] // 2):
+        _rank_top(scores, row_keys, seed, depth, order)
+    else:
+        _rank_all(scores, row_keys, seed, order, spare)
+
+
+@kernel()
+def _rank_top(scores, row_keys, seed, depth, order):
+    """Insert each document that belongs among the first `depth`; what it pushes out goes on."""
+    lowest = -np.inf
+    for i in range(order.shape[0]):
+        document = order[i]
+        score = scores[document]
+        if score < lowest:
+            continue
+        key = mix(row_keys[document] ^ seed)
+        j = min(i, depth)
+        while j > 0:
+            other = order[j - 1]
+            higher = scores[other]
+            if higher > score or (higher == score and mix(row_keys[other] ^ seed) <= key):
+                break
+            if j < depth:
+                order[j] = other
+            else:
+                order[i] = other
+            j -= 1
+        if j < depth:
+            order[j] = document
+        if i + 1 >= depth:
+            lowest = scores[order[depth - 1]]
+
+
+@kernel()
+def _rank_all(scores, row_keys, seed, order, spare):
+    n = order.shape[0]
+    keys, spare_keys, spare_order = spare[0], spare[1], spare[2].view(np.int32)
+    for i in range(n):
+        keys[i] = descending(scores[order[i]])
+    sort_by_key(keys[:n], order, spare_keys, spare_order)
+    start = 0
+    while start < n:
+        end = start + 1
+        while end < n and keys[end] == keys[start]:
+            end += 1
+        if end > start + 1:
+            for i in range(start, end):
+                # The highest bit turned round, signed integers sort as the unsigned ones did.
+                keys[i] = np.int64(mix(row_keys[order[i]] ^ seed) ^ np.uint64(2**63))
+            sort_by_key(keys[start:end], order[start:end], spare_keys, spare_order)
+        start = end
