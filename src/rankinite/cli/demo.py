@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankinite.cli.compiling import compile_ahead
 from rankinite.cli.outputs import check_writable, write_lines
 from rankinite.errors import DataError
 
@@ -55,6 +56,7 @@ def demo(
         "polynomial of their features. The first run also compiles the kernels: allow a\n"
         "minute. Later runs take seconds.\n"
     )
+    compile_ahead()
     parts = Parts(*artificial(N_QUERIES, n_docs=N_DOCS, n_features=N_FEATURES, random_state=seed))
     typer.echo("1. Data")
     for name, rows in vars(parts).items():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankinite.cli.compiling import compile_ahead
 from rankinite.cli.inputs import Expected, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Label, Qid
 from rankinite.cli.outputs import check_writable
@@ -120,6 +121,7 @@ def train(
     names = _measures_at_the_end(measures, learner, valid)
     names_of_features = None if features is None else features.split(",")
     roles = {"label": label, "qid": qid, "weight": weight, "features": names_of_features}
+    compile_ahead()
     data = _read(train_data, valid, learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:

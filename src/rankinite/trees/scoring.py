@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 
 import numba
 import numpy as np
 
+from rankinite._numba import in_threads
 from rankinite.data._binning_kernels import BLOCK
 from rankinite.data.binning import BinMapper, BinnedMatrix
 from rankinite.errors import DataError
@@ -49,8 +49,8 @@ def score_features(
     columns, layout = forest.scorer.columns(X.dtype), forest.scorer.layout
     n_trees = forest.n_trees if n_trees is None else n_trees
 
-    def score(rows: slice) -> None:
-        kernels.score_features(X[rows], columns, layout, n_trees, scores[rows])
+    def score(first: int, last: int) -> None:
+        kernels.score_features(X[first:last], columns, layout, n_trees, scores[first:last])
 
     _on_threads(score, len(X))
     return scores
@@ -117,30 +117,25 @@ def _add_by_planes(
     )
     n_trees = len(offsets[0]) - 1
 
-    def score(rows: slice) -> None:
-        kernels.score_bins(
-            binned.blocks, used_blocks.astype(np.int64), rows.start, layout, n_trees, scores[rows]
-        )
+    used_blocks = used_blocks.astype(np.int64)
+
+    def score(first: int, last: int) -> None:
+        kernels.score_bins(binned.blocks, used_blocks, first, layout, n_trees, scores[first:last])
 
     _on_threads(score, binned.n_rows)
 
 
-def _on_threads(score: Callable[[slice], None], n_rows: int) -> None:
+def _on_threads(score: Callable[[int, int], None], n_rows: int) -> None:
     """Score the rows in parts, on as many threads as the current scope has.
 
-    The threads are Python's: kernels release the GIL, and a kernel with threads of its own would
-    take as long again to compile.
+    A part is a multiple of the documents that kernels take at once.
     """
-    n_threads = numba.get_num_threads() if n_rows > SERIAL_ROWS else 1
-    if n_threads == 1:
-        score(slice(0, n_rows))
+    if n_rows <= SERIAL_ROWS:
+        score(0, n_rows)
         return
-    n_parts = min(PARTS_A_THREAD * n_threads, -(-n_rows // kernels.WIDE))
+    n_parts = PARTS_A_THREAD * numba.get_num_threads()
     step = kernels.WIDE * -(-n_rows // (kernels.WIDE * n_parts))
-    parts = [slice(first, min(first + step, n_rows)) for first in range(0, n_rows, step)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        for _ in pool.map(score, parts):
-            pass
+    in_threads(score, np.append(np.arange(0, n_rows, step), n_rows))
 
 
 def add_grown_tree(grown: GrownTree, value: np.ndarray, scores: np.ndarray) -> None:

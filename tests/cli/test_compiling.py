@@ -1,0 +1,67 @@
+"""Kernels compiled ahead: those of the trees, with the types that training uses."""
+
+import os
+import subprocess
+import sys
+
+WATCH = """
+import rankinite as rk
+from rankinite.cli.compiling import grow_a_tree, trees_are_compiled
+from rankinite.trees import _fixed_point_kernels, _histogram_kernels, _partition_kernels
+from rankinite.trees import _predict_kernels, _split_kernels
+
+def compiled():
+    modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _predict_kernels)
+    return {
+        f"{module.__name__}.{name}": len(kernel.signatures)
+        for module in (*modules, _split_kernels)
+        for name, kernel in vars(module).items()
+        if hasattr(kernel, "signatures")
+    }
+
+assert not any(compiled().values())
+grow_a_tree()
+before = compiled()
+assert before["rankinite.trees._split_kernels.best_splits"] == 1
+train, valid = rk.artificial(n_queries=(20, 10), n_docs=30, n_features=20)
+for split in ("least_squares", "newton"):
+    rk.LambdaMART(split=split, n_estimators=3).fit(train, valid=valid)
+assert compiled() == before, (before, compiled())
+assert trees_are_compiled()
+"""
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_training_finds_all_kernels_of_trees_compiled():
+    done = python(WATCH)
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_empty_cache_is_seen(tmp_path):
+    code = "from rankinite.cli.compiling import trees_are_compiled; print(trees_are_compiled())"
+    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout == "False\n"
+
+
+def test_the_second_process_ends_with_the_first(tmp_path):
+    """Also if it is still compiling."""
+    code = """
+import atexit
+from rankinite.cli import compiling
+ended = []
+end = compiling._end
+compiling._end = lambda process: (end(process), print(process.returncode))
+compiling.compile_ahead()
+"""
+    done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "-15\n"
