@@ -200,7 +200,9 @@ def _expected_cascade(ranked, ends, discounts):
 
 
 @kernel()
-def precisions_values(first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values):
+def precisions_values(
+    first_query, last_query, ranked, ends, discounts, norms, offsets, blank, values
+):
     """AP."""
     for q in range(first_query, last_query):
         if not blank[q]:
