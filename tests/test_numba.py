@@ -1,10 +1,12 @@
+import threading
+
 import numba
 import numpy as np
 import pytest
 
 import rankinite as rk
 from rankinite import _kernel_cache
-from rankinite._numba import threads
+from rankinite._numba import in_threads, query_blocks, threads
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, np.int64(2), 10**6, None])
@@ -30,6 +32,42 @@ def test_numbers_of_threads_that_are_none(n_threads):
         threads(n_threads),
     ):
         pass
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_every_block_is_worked_on_once(n_threads):
+    done, workers = [], set()
+
+    def work(first, last, name):
+        workers.add(threading.get_ident())
+        done.append((first, last, name))
+
+    with threads(n_threads):
+        in_threads(work, np.array([0, 3, 3, 4, 9]), "x")
+        assert sorted(done) == [(0, 3, "x"), (3, 4, "x"), (4, 9, "x")]
+        assert len(workers) <= numba.get_num_threads()
+        in_threads(work, np.array([5]))
+    assert len(done) == 3
+    assert threading.active_count() == 1
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_what_goes_wrong_in_a_thread_is_told(n_threads):
+    def work(first, last):
+        raise KeyError(first)
+
+    with threads(n_threads), pytest.raises(KeyError):
+        in_threads(work, np.array([0, 1, 2]))
+
+
+@pytest.mark.parametrize("sizes", [[3], [0, 5, 0, 0], [1] * 100, [1, 500, 2, 30, 0], []])
+def test_blocks_have_every_query_once(sizes):
+    offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    for rows_a_block in (1, 10, 10_000):
+        blocks = query_blocks(offsets, rows_a_block)
+        assert (blocks[0], blocks[-1]) == (0, len(sizes))
+        assert (np.diff(blocks) >= 0).all()
+        assert len(blocks) <= 17
 
 
 def test_the_threading_layer_survives_threads_and_is_not_left_to_chance():

@@ -64,6 +64,23 @@ def parallel_kernel(**options: Any) -> Callable[[Callable], Callable]:
     return numba.njit(parallel=True, **_OPTIONS, **options)
 
 
+def query_blocks(offsets: np.ndarray, rows_a_block: int = 10_000, most: int = 16) -> np.ndarray:
+    """Borders of blocks of whole queries for `in_threads`, of about as many rows each.
+
+    Few enough to be worth a call, and enough to even out queries of different sizes.
+
+    Parameters
+    ----------
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    """
+    n_rows = offsets[-1]
+    n_blocks = min(1 + n_rows // rows_a_block, most)
+    borders = np.searchsorted(offsets, np.linspace(0, n_rows, n_blocks + 1))
+    # Queries without rows at the end belong to the last block.
+    borders[-1] = len(offsets) - 1
+    return borders
+
+
 def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
     """Call ``kernel(first, last, *arguments)`` for every block, on the threads of the scope.
 

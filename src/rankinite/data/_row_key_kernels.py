@@ -1,9 +1,8 @@
 """Kernels that give every document a random number drawn from its content."""
 
 import numpy as np
-from numba import prange
 
-from rankinite._numba import kernel, parallel_kernel
+from rankinite._numba import kernel
 
 
 @kernel(inline="always")
@@ -15,9 +14,9 @@ def mix(x):
     return x ^ (x >> np.uint64(31))
 
 
-@parallel_kernel()
-def content_keys(words, extras, offsets, keys):
-    """Key of every row from its bins, its label and weight, and the content of its query.
+@kernel()
+def content_keys(first_query, last_query, words, extras, offsets, keys):
+    """Key of each row of some queries from its bins, label and weight, and its query's content.
 
     Parameters
     ----------
@@ -30,7 +29,7 @@ def content_keys(words, extras, offsets, keys):
         Output.
     """
     golden = np.uint64(0x9E3779B97F4A7C15)
-    for query in prange(offsets.shape[0] - 1):
+    for query in range(first_query, last_query):
         first, last = offsets[query], offsets[query + 1]
         together = np.uint64(0)
         for row in range(first, last):

@@ -12,6 +12,7 @@ import hashlib
 
 import numpy as np
 
+from rankinite._numba import in_threads, query_blocks
 from rankinite.data._row_key_kernels import content_keys
 from rankinite.data.binning import BinnedMatrix
 
@@ -23,7 +24,8 @@ def row_keys(
     # No weight is a weight of 1 everywhere, and must give the same model.
     weight = np.ones(binned.n_rows) if weight is None else weight
     keys = np.empty(binned.n_rows, np.uint64)
-    content_keys(binned.blocks.view(np.uint64), _bits(labels, weight), offsets, keys)
+    words, extras = binned.blocks.view(np.uint64), _bits(labels, weight)
+    in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
     return keys
 
 
@@ -44,7 +46,7 @@ def fingerprint(
     words = np.empty((0, len(keys), 2), np.uint64)
     extras = np.concatenate([keys[np.newaxis], _bits(*columns)])
     hashes = np.empty(len(keys), np.uint64)
-    content_keys(words, extras, offsets, hashes)
+    in_threads(content_keys, query_blocks(offsets), words, extras, offsets, hashes)
     digest = hashlib.sha256(binned.mapper.edges.tobytes())
     digest.update(binned.mapper.edge_offsets.tobytes())
     digest.update(hashes.sum().tobytes())

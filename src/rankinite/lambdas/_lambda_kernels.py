@@ -125,7 +125,7 @@ def _fill_mirror(chunks, mirror):
             mirror[first + k + G] = -chunks[first + k + G]
 
 
-@kernel()
+@kernel(forceinline=True)
 def _meet(chunks, rows, first, last, near, close, cap, general, sign, s, slope, force, bend):
     """Forces of the documents `rows`, all of one grade, on those from `first` to `last`.
 
@@ -237,7 +237,7 @@ def _rows_to_meet(order, top, marks, rows):
     return count
 
 
-@kernel()
+@kernel(inline="always")
 def _query_lambdas(
     general,
     code,

@@ -49,7 +49,7 @@ def exponential(x):
     return y * np.int32((np.int32(n) + 127) << 23).view(np.float32)
 
 
-@kernel()
+@kernel(forceinline=True)
 def differences(chunks, grade, first, count, cap):
     """Write by how much `grade` is better than the grades of `count` documents from `first` on.
 
@@ -66,7 +66,7 @@ def differences(chunks, grade, first, count, cap):
 
 @kernel(inline="always")
 def _delta(chunks, s_i, u_i, v_i, j, general):
-    """|ΔZ| of a pair over the difference of G (see `swap_terms`); S = 1 and V = U if not general."""
+    """|ΔZ| of a pair over the difference of G (see `swap_terms`); S = 1, V = U if not general."""
     if general is None:
         return abs(u_i - chunks[j + U])
     if_above = s_i * (u_i - chunks[j + V])
@@ -74,7 +74,7 @@ def _delta(chunks, s_i, u_i, v_i, j, general):
     return if_above if if_above > if_below else if_below
 
 
-@kernel()
+@kernel(forceinline=True)
 def near_row(chunks, i, first, count, close, general):
     """Forces that document `i` wins from `count` others, a multiple of LANES, from `first` on.
 

@@ -18,15 +18,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankinite._numba import in_threads
+from rankinite._numba import in_threads, query_blocks
 from rankinite.data.seeds import derive_seed
 from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures import BuiltIn, Judged, Measure
 from rankinite.measures.codes import LAYERED, LINEAR
-
-# Threads share the queries in blocks: enough of them to even out queries of different sizes.
-_N_BLOCKS = 16
 
 
 class LambdaGradients:
@@ -96,8 +93,7 @@ class LambdaGradients:
         self._own = (np.repeat(borders[:-1], np.diff(borders)) - start).astype(np.int32)
         self._lower = (np.repeat(borders[1:], np.diff(borders)) - start).astype(np.int32)
         self._units = np.zeros(len(sizes), np.int64)
-        rows = np.linspace(0, len(grades), _N_BLOCKS + 1)
-        self._blocks = np.searchsorted(self.offsets, rows).astype(np.int64)
+        self._blocks = query_blocks(self.offsets, rows_a_block=2_000)
 
     def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""

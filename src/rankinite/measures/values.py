@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rankinite._numba import in_threads
+from rankinite._numba import in_threads, query_blocks
 from rankinite.measures import _value_kernels as kernels
 from rankinite.measures import codes
 from rankinite.measures.judged import Judged
@@ -19,9 +19,6 @@ _KERNELS: dict[int, Callable] = {
     codes.FIRST: kernels.first_values,
     codes.PAIRS: kernels.pairs_values,
 }
-# Threads share the queries in blocks: few enough to be worth starting a thread for, and enough to
-# even out queries of different sizes.
-_ROWS_A_BLOCK, _MOST_BLOCKS = 10_000, 16
 
 
 def expected_values(seen: Judged, scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
@@ -41,10 +38,7 @@ def expected_values(seen: Judged, scores: np.ndarray, offsets: np.ndarray) -> np
     """
     values = np.full(len(offsets) - 1, np.nan)
     ranked, ends = np.empty(len(scores)), np.empty(len(scores), np.int64)
-    n_blocks = min(1 + len(scores) // _ROWS_A_BLOCK, _MOST_BLOCKS)
-    blocks = np.searchsorted(offsets, np.linspace(0, len(scores), n_blocks + 1))
-    # Queries without documents at the end belong to the last block.
-    blocks[-1] = len(values)
+    blocks = query_blocks(offsets)
     in_threads(
         kernels.rank_queries,
         blocks,
