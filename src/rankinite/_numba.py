@@ -81,6 +81,11 @@ def query_blocks(offsets: np.ndarray, rows_a_block: int = 10_000, most: int = 16
     return borders
 
 
+def even_blocks(n_steps: int, most: int = 32) -> np.ndarray:
+    """Borders of blocks of equally many steps for `in_threads`."""
+    return np.linspace(0, n_steps, min(most, max(1, n_steps)) + 1).astype(np.int64)
+
+
 def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
     """Call ``kernel(first, last, *arguments)`` for every block, on the threads of the scope.
 

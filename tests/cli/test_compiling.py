@@ -1,4 +1,4 @@
-"""Kernels compiled ahead: those of the trees, with the types that training uses."""
+"""Kernels compiled ahead, with the types that training uses."""
 
 import os
 import subprocess
@@ -6,35 +6,40 @@ import sys
 
 WATCH = """
 import rankinite as rk
-from rankinite.cli.compiling import grow_a_tree, trees_are_compiled
+from rankinite.cli.compiling import evaluate_a_ranking, grow_a_tree, trees_are_compiled
+from rankinite.measures import _value_kernels
 from rankinite.trees import _fixed_point_kernels, _histogram_kernels, _partition_kernels
 from rankinite.trees import _predict_kernels, _split_kernels
 
 def compiled():
-    modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _predict_kernels)
+    modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _value_kernels)
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
-        for module in (*modules, _split_kernels)
+        for module in (*modules, _predict_kernels, _split_kernels)
         for name, kernel in vars(module).items()
         if hasattr(kernel, "signatures")
     }
 
 assert not any(compiled().values())
 grow_a_tree()
+evaluate_a_ranking("ndcg@10")
 before = compiled()
 assert before["rankinite.trees._split_kernels.best_splits"] == 1
 train, valid = rk.artificial(n_queries=(20, 10), n_docs=30, n_features=20)
 for split in ("least_squares", "newton"):
-    rk.LambdaMART(split=split, n_estimators=3).fit(train, valid=valid)
+    model = rk.LambdaMART(split=split, n_estimators=3).fit(train, valid=valid)
+valid.save("valid.rkd", like=train)
+rk.evaluate(model, rk.read("valid.rkd"))
 assert compiled() == before, (before, compiled())
 assert trees_are_compiled()
 """
 
 
-def python(code, **environment):
+def python(code, folder=None, **environment):
     return subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, **environment},
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=120,
@@ -42,8 +47,8 @@ def python(code, **environment):
     )
 
 
-def test_training_finds_all_kernels_of_trees_compiled():
-    done = python(WATCH)
+def test_training_finds_all_kernels_of_trees_and_measures_compiled(tmp_path):
+    done = python(WATCH, tmp_path)
     assert done.returncode == 0, done.stderr
 
 

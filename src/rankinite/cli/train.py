@@ -121,7 +121,7 @@ def train(
     names = _measures_at_the_end(measures, learner, valid)
     names_of_features = None if features is None else features.split(",")
     roles = {"label": label, "qid": qid, "weight": weight, "features": names_of_features}
-    compile_ahead()
+    compile_ahead(str(learner._watched_measure()))
     data = _read(train_data, valid, learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:

@@ -1,9 +1,8 @@
 """Kernels of quantile binning: choosing a feature's edges, and looking values up in them."""
 
 import numpy as np
-from numba import prange
 
-from rankinite._numba import kernel, parallel_kernel
+from rankinite._numba import kernel
 
 # Width of a block of features: a block's histograms, 16 × 256 cells of 8 bytes, fit in L1.
 BLOCK = 16
@@ -142,12 +141,14 @@ def _assign_column(values, tree, depth, block, column):
         block[row, column] = found if x[row] == x[row] else np.uint8(MISSING_BIN)
 
 
-@parallel_kernel()
-def assign_bins(X, trees, depths, blocks, first_row):
-    """Write the bins of the rows of X into `blocks`, from row `first_row` on.
+@kernel()
+def assign_bins(first_step, last_step, X, trees, depths, blocks, first_row):
+    """Write the bins of rows of X into `blocks`, from row `first_row` on.
 
     Parameters
     ----------
+    first_step, last_step : int
+        The steps to take, of ROWS_AT_ONCE rows each.
     X : float32 or float64 (n_rows, n_features)
     trees : like X (n_features, TREE)
         The edges of each feature, laid out by `plant_tree`.
@@ -156,7 +157,7 @@ def assign_bins(X, trees, depths, blocks, first_row):
     blocks : uint8 (n_blocks, at least first_row + n_rows, BLOCK)
     """
     n_rows, n_features = X.shape
-    for step in prange((n_rows + ROWS_AT_ONCE - 1) // ROWS_AT_ONCE):
+    for step in range(first_step, last_step):
         first = step * ROWS_AT_ONCE
         last = min(n_rows, first + ROWS_AT_ONCE)
         for feature in range(n_features):

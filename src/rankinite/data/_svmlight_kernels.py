@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 from numba.cpython.unsafe.numbers import trailing_zeros
 
-from rankinite._numba import kernel, parallel_kernel
+from rankinite._numba import kernel
 
 TAB, NEWLINE, RETURN, SPACE, HASH = 9, 10, 13, 32, 35
 PLUS, MINUS, DOT, ZERO, COLON = 43, 45, 46, 48, 58
@@ -36,7 +35,7 @@ _ONE, _EIGHT, _TEN, _ZERO = np.uint64(1), np.uint64(8), np.uint64(10), np.uint64
 _SPLITTER = 134217729.0  # 2^27 + 1, Dekker 1971
 _SMALLEST_POWER, _LARGEST_POWER = -360, 310
 _PLAIN_BYTES = np.uint64(48)  # that the fast way to read a pair may look at
-ROWS_AT_ONCE = 64  # that one step of a parallel loop parses
+ROWS_AT_ONCE = 64  # that one step parses
 
 
 def _power_table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -304,32 +303,28 @@ def note_row(buffer, at, stop, starts, n_rows):
     return n_rows + 1
 
 
-@parallel_kernel()
-def find_rows(buffer, piece_bytes, first_rows, starts):
-    """Count the rows of every piece of `piece_bytes` bytes, or note where they begin.
+@kernel()
+def find_rows(first_piece, last_piece, buffer, piece_bytes, first_rows, starts, counts):
+    """Count the rows of pieces of `piece_bytes` bytes each, or note where they begin.
 
     Parameters
     ----------
+    first_piece, last_piece : int
+        The pieces to look at.
     buffer : uint8 (n_bytes,)
     piece_bytes : int
     first_rows : int64 (n_pieces + 1,)
         The row at which each piece begins; all 0 to count only.
     starts : uint64 (n_rows,)
         Output.
-
-    Returns
-    -------
-    int64 (n_pieces,)
-        Number of rows of each piece.
+    counts : int64 (n_pieces,)
+        Output: number of rows of each piece.
     """
-    n_pieces = first_rows.shape[0] - 1
-    counts = np.empty(n_pieces, dtype=np.int64)
-    for piece in numba.prange(n_pieces):
+    for piece in range(first_piece, last_piece):
         first = np.uint64(piece * piece_bytes)
         last = np.uint64(min((piece + 1) * piece_bytes, buffer.shape[0]))
         own = starts[first_rows[piece] : first_rows[piece + 1]]
         counts[piece] = rows_of_piece(buffer, first, last, own)
-    return counts
 
 
 @kernel()
@@ -449,12 +444,14 @@ def heads_of_rows(buffer, starts, first, last, y, qid, is_integer, spans, bodies
     return found, place
 
 
-@parallel_kernel()
-def parse_heads(buffer, starts, y, qid, is_integer, spans, bodies, faults):
-    """Parse the label and the query id of every row.
+@kernel()
+def parse_heads(first_step, last_step, buffer, starts, y, qid, is_integer, spans, bodies, faults):
+    """Parse the label and the query id of rows.
 
     Parameters
     ----------
+    first_step, last_step : int
+        The steps to take, of 64 rows each.
     buffer : uint8 (n_bytes,)
     starts : uint64 (n_rows,)
         Where the rows begin.
@@ -470,7 +467,7 @@ def parse_heads(buffer, starts, y, qid, is_integer, spans, bodies, faults):
     faults : int64 (n_steps, 2)
         The first fault of every 64 rows, or FINE, and its position.
     """
-    for step in numba.prange(faults.shape[0]):
+    for step in range(first_step, last_step):
         first = step * ROWS_AT_ONCE
         last = min(first + ROWS_AT_ONCE, starts.shape[0])
         fault, at = heads_of_rows(buffer, starts, first, last, y, qid, is_integer, spans, bodies)
@@ -493,12 +490,14 @@ def features_of_rows(buffer, bodies, first, last, X, any_width):
     return found, place, widest
 
 
-@parallel_kernel()
-def parse_bodies(buffer, bodies, X, any_width, faults):
+@kernel()
+def parse_bodies(first_step, last_step, buffer, bodies, X, any_width, faults):
     """Parse the features of rows.
 
     Parameters
     ----------
+    first_step, last_step : int
+        The steps to take, of 64 rows each.
     buffer : uint8 (n_bytes,)
     bodies : uint64 (n_rows,)
         Where the features of each row begin.
@@ -508,7 +507,7 @@ def parse_bodies(buffer, bodies, X, any_width, faults):
     faults : int64 (n_steps, 3)
         The first fault of every 64 rows, or FINE, its position, and the largest index.
     """
-    for step in numba.prange(faults.shape[0]):
+    for step in range(first_step, last_step):
         first = step * ROWS_AT_ONCE
         last = min(first + ROWS_AT_ONCE, bodies.shape[0])
         fault, at, largest = features_of_rows(buffer, bodies, first, last, X, any_width)

@@ -13,10 +13,12 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
+from rankinite._numba import even_blocks, in_threads
 from rankinite.data._binning_kernels import (
     BLOCK,
     COMPARED_LEVELS,
     MISSING_BIN,
+    ROWS_AT_ONCE,
     TREE,
     assign_bins,
     choose_edges,
@@ -220,7 +222,8 @@ class Binner:
         if X.dtype not in self._trees:
             self._trees[X.dtype] = self.mapper.search_trees(X.dtype)
         trees, depths = self._trees[X.dtype]
-        assign_bins(X, trees, depths, blocks, first_row)
+        steps = even_blocks(-(-len(X) // ROWS_AT_ONCE))
+        in_threads(assign_bins, steps, X, trees, depths, blocks, first_row)
 
 
 def empty_blocks(n_features: int, n_rows: int) -> np.ndarray:

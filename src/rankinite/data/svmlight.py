@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankinite._numba import even_blocks, in_threads
 from rankinite.data import _svmlight_kernels as kernels
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import read_bytes
@@ -123,8 +124,17 @@ class TextRows:
         self._spans = np.empty((n_rows, 2), dtype=np.int64)
         self._bodies = np.empty(n_rows, dtype=np.uint64)
         faults = np.empty((_n_steps(n_rows), 2), dtype=np.int64)
-        kernels.parse_heads(
-            buffer, starts, self.y, self._qid, is_integer, self._spans, self._bodies, faults
+        in_threads(
+            kernels.parse_heads,
+            even_blocks(len(faults)),
+            buffer,
+            starts,
+            self.y,
+            self._qid,
+            is_integer,
+            self._spans,
+            self._bodies,
+            faults,
         )
         self._head_faults = faults
         self.has_integer_ids = bool(is_integer.all())
@@ -168,7 +178,8 @@ class TextRows:
 
     def _parse(self, bodies: np.ndarray, X: np.ndarray, may_widen: bool) -> tuple[np.ndarray, int]:
         faults = np.empty((_n_steps(len(bodies)), 3), dtype=np.int64)
-        kernels.parse_bodies(self._buffer, bodies, X, may_widen, faults)
+        blocks = even_blocks(len(faults))
+        in_threads(kernels.parse_bodies, blocks, self._buffer, bodies, X, may_widen, faults)
         return faults, int(faults[:, 2].max(initial=0))
 
     def integer_ids(self) -> np.ndarray:
@@ -207,10 +218,13 @@ def _n_steps(n_rows: int) -> int:
 def _row_starts(buffer: np.ndarray, piece_bytes: int) -> np.ndarray:
     """Where each row begins: uint64, shape (n_rows,)."""
     first_rows = np.zeros(-(-len(buffer) // piece_bytes) + 1, dtype=np.int64)
-    counts = kernels.find_rows(buffer, piece_bytes, first_rows, np.empty(0, np.uint64))
+    counts = np.empty(len(first_rows) - 1, dtype=np.int64)
+    blocks = even_blocks(len(counts))
+    nowhere = np.empty(0, dtype=np.uint64)
+    in_threads(kernels.find_rows, blocks, buffer, piece_bytes, first_rows, nowhere, counts)
     np.cumsum(counts, out=first_rows[1:])
     starts = np.empty(first_rows[-1], dtype=np.uint64)
-    kernels.find_rows(buffer, piece_bytes, first_rows, starts)
+    in_threads(kernels.find_rows, blocks, buffer, piece_bytes, first_rows, starts, counts)
     return starts
 
 
