@@ -20,7 +20,7 @@ import numpy as np
 def compile_ahead(measure: str = "ndcg@10") -> None:
     """Begin to compile the kernels of trees and of a measure's values, if nobody has before."""
     if (os.cpu_count() or 1) > 1 and not trees_are_compiled():
-        work = f"from {__name__} import *; grow_a_tree(); evaluate_a_ranking({measure!r})"
+        work = f"from {__name__} import *; evaluate_a_ranking({measure!r}); grow_a_tree()"
         process = subprocess.Popen(
             [sys.executable, "-c", work],
             stdin=subprocess.DEVNULL,
