@@ -17,7 +17,7 @@ from rankinite.lambdas import gradients
 from rankinite.trees import grower
 
 PARTS = {
-    gradients: ("all_lambdas",),
+    gradients: ("in_threads",),  # the λs
     grower: ("gather_cells", "build_histogram", "best_splits", "partition_rows"),
     loop: ("pack_gradients", "sums_over_leaves", "add_grown_tree"),
 }
