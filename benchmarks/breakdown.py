@@ -17,7 +17,7 @@ from rankinite.lambdas import gradients
 from rankinite.trees import grower
 
 PARTS = {
-    gradients: ("all_lambdas",),
+    gradients: ("in_threads",),  # the λs
     grower: ("build_histogram", "best_splits", "partition_rows"),
     loop: ("gradients", "pack_least_squares", "pack_newton", "sums_over_leaves", "add_grown_tree"),
 }
