@@ -14,8 +14,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 
 def compile_ahead(measure: str = "ndcg@10") -> None:
     """Begin to compile the kernels of trees and of a measure's values, if nobody has before."""
@@ -41,6 +39,8 @@ def trees_are_compiled() -> bool:
 
 def grow_a_tree() -> None:
     """Grow a small tree as training does, which compiles all that it takes."""
+    import numpy as np
+
     from rankinite.data.binning import BinMapper, BinnedMatrix
     from rankinite.distributed import Serial
     from rankinite.trees import (
@@ -78,6 +78,8 @@ def grow_a_tree() -> None:
 
 def evaluate_a_ranking(measure: str) -> None:
     """Take the value of a measure, as for the validation data."""
+    import numpy as np
+
     from rankinite.data import Dataset
     from rankinite.measures import evaluate
 
