@@ -4,17 +4,24 @@ All learn NDCG with λs for the pairs whose upper document is among the first te
 ndcg@10 in rankinite, lambdarank_truncation_level=10 in LightGBM, ten pairs a document from the top
 in XGBoost. CatBoost's LambdaMart has no such setting and takes all pairs; its time with the loss
 QueryRMSE, which has no pairs at all, is shown beside it.
+
+Each learner lives in a process of its own and waits there for its turn: threads that one library
+leaves behind would otherwise slow another down.
 """
 
 from __future__ import annotations
 
+import multiprocessing
 import time
 from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 import rankinite as rk
+import web_like
 from rankinite.boosting.loop import Run
 
 THREADS = 2
@@ -46,9 +53,100 @@ class Trained(NamedTuple):
     times: np.ndarray
     predict: Callable[[np.ndarray, int], np.ndarray]
 
+
+class Result(NamedTuple):
+    """When each tree was finished, and NDCG@10 on other queries: after all trees, or after each."""
+
+    times: np.ndarray
+    ndcgs: list[float]
+
     def seconds_a_tree(self) -> float:
         """Without the first tree, which may have had something to set up."""
         return float(self.times[-1] - self.times[0]) / (len(self.times) - 1)
+
+
+class Learner:
+    """A learner in a process of its own, with its rows binned.
+
+    Parameters
+    ----------
+    name : str
+        One of `names`.
+    leaves : int
+    train, test : Path
+        Rows that `leave` has left there.
+    """
+
+    def __init__(self, name: str, leaves: int, train: Path, test: Path) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._connection, theirs = context.Pipe()
+        self._process = context.Process(
+            target=_work, args=(theirs, name, leaves, train, test), daemon=True
+        )
+        self._process.start()
+        theirs.close()
+
+    def wait(self) -> None:
+        """Until the rows are binned."""
+        self._connection.recv()
+
+    def run(self, trees: int, every_tree: bool = False) -> Result:
+        """Train; NDCG@10 after every tree if asked for."""
+        self._connection.send((trees, every_tree))
+        return self._connection.recv()
+
+    def close(self) -> None:
+        self._connection.close()
+        self._process.join()
+
+
+def names() -> list[str]:
+    """All learners."""
+    peers = ["XGBoost", "CatBoost LambdaMart", "CatBoost QueryRMSE"]
+    return [*RANKINITE_SETTINGS, *LIGHTGBM_SETTINGS, *peers]
+
+
+def leave(rows: rk.Dataset, path: Path) -> Path:
+    """Write rows of queries of `web_like.N_DOCS` documents for the processes of the learners."""
+    np.savez(path, X=rows.X, y=rows.y)
+    return path
+
+
+def _rows(path: Path) -> rk.Dataset:
+    with np.load(path) as arrays:
+        X, y = arrays["X"], arrays["y"]
+    return rk.Dataset(X, y, qid=np.arange(len(y)) // web_like.N_DOCS)
+
+
+def _work(connection: Connection, name: str, leaves: int, train: Path, test: Path) -> None:
+    run = _trainer(name, leaves, _rows(train))
+    rows = _rows(test)
+    connection.send("ready")
+    while True:
+        try:
+            trees, every_tree = connection.recv()
+        except EOFError:
+            return
+        trained = run(trees)
+        ndcgs = [
+            rk.evaluate(trained.predict(rows.X, n), rows)["ndcg@10"]
+            for n in range(1 if every_tree else trees, trees + 1)
+        ]
+        connection.send(Result(trained.times, ndcgs))
+
+
+def _trainer(name: str, leaves: int, train: rk.Dataset) -> Callable[[int], Trained]:
+    if name in LIGHTGBM_SETTINGS:
+        return lightgbm(train, leaves, LIGHTGBM_SETTINGS[name])
+    if name == "XGBoost":
+        return xgboost(train, leaves)
+    if name.startswith("CatBoost"):
+        losses = {"LambdaMart": "LambdaMart:metric=NDCG", "QueryRMSE": "QueryRMSE"}
+        return catboost(train, leaves, losses[name.split()[1]])
+    setting = RANKINITE_SETTINGS[name]
+    train.binned()
+    rankinite(train, leaves, 1, setting)  # compiles
+    return lambda trees: rankinite(train, leaves, trees, setting)
 
 
 class Clock:

@@ -13,6 +13,7 @@ import numpy as np
 import rankinite as rk
 
 N_FEATURES = 136
+N_DOCS = 120
 N_COUNTS, N_SPARSE = 40, 32
 # Cumulated shares of the labels 0..3, as in MSLR-WEB30K.
 LABEL_SHARES = np.cumsum([0.515, 0.325, 0.134, 0.018])
@@ -49,7 +50,7 @@ def labels(X: np.ndarray, seed: int = 0) -> np.ndarray:
 
 
 def dataset(
-    n_queries: int, n_docs: int = 120, n_features: int = N_FEATURES, seed: int = 0
+    n_queries: int, n_docs: int = N_DOCS, n_features: int = N_FEATURES, seed: int = 0
 ) -> rk.Dataset:
     """Labelled queries."""
     X = matrix(n_queries, n_docs, n_features, seed)

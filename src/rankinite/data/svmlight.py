@@ -10,6 +10,7 @@ import numpy as np
 
 from rankinite._numba import even_blocks, in_threads
 from rankinite.data import _svmlight_kernels as kernels
+from rankinite.data._token_kernels import NEWLINE
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import read_bytes
 from rankinite.errors import DataError
@@ -235,7 +236,7 @@ def without_mark(buffer: np.ndarray) -> np.ndarray:
 
 def count_lines(buffer: np.ndarray) -> int:
     """Number of newlines."""
-    return int(np.count_nonzero(buffer == kernels.NEWLINE))
+    return int(np.count_nonzero(buffer == NEWLINE))
 
 
 def no_features(name: str) -> str:
