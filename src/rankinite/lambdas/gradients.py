@@ -81,19 +81,29 @@ class LambdaGradients:
     def _prepare(self, judged: Judged) -> None:
         """Lay out what stays from round to round: the queries in the order of their grades."""
         sizes = np.diff(self.offsets)
-        start = np.repeat(self.offsets[:-1], sizes)
-        query = np.repeat(np.arange(len(sizes)), sizes)
+        query = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
         by_grade = np.lexsort((-judged.grades, query))
-        grades = judged.grades[by_grade]
-        change = np.flatnonzero((np.diff(grades) != 0) | (np.diff(query) != 0)) + 1
-        borders = np.concatenate([[0], change, [len(grades)]])
-        self._grades = grades
+        self._grades = judged.grades[by_grade]
         self._keys_by_grade = self.keys[by_grade]
-        self._by_grade = (by_grade - start).astype(np.int32)
-        self._own = (np.repeat(borders[:-1], np.diff(borders)) - start).astype(np.int32)
-        self._lower = (np.repeat(borders[1:], np.diff(borders)) - start).astype(np.int32)
+        change = np.flatnonzero((np.diff(self._grades) != 0) | (np.diff(query) != 0)) + 1
+        # There are as many of these as rows: nothing is kept longer or wider than need be.
+        del query
+        start = np.repeat(self.offsets[:-1], sizes)
+        by_grade -= start
+        self._by_grade = by_grade.astype(np.int32)
+        del by_grade
+        borders = np.concatenate([[0], change, [len(self._grades)]])
+        self._own = self._inside(borders[:-1], borders, start)
+        self._lower = self._inside(borders[1:], borders, start)
         self._units = np.zeros(len(sizes), np.int64)
         self._blocks = query_blocks(self.offsets, rows_a_block=2_000)
+
+    @staticmethod
+    def _inside(rows: np.ndarray, borders: np.ndarray, start: np.ndarray) -> np.ndarray:
+        """A row for each run between borders, as a place in its query for each row of the run."""
+        places = np.repeat(rows, np.diff(borders))
+        places -= start
+        return places.astype(np.int32)
 
     def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
