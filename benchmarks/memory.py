@@ -28,9 +28,9 @@ import rankinite as rk
 import web_like
 import web_text
 from lines import Line, report
+from rankinite.data._binning_kernels import BLOCK
 
 THREADS = 2
-BLOCK = 16
 LIGHTGBM = """
 import sys, lightgbm
 path, two_round, trees, threads, model = sys.argv[1:]

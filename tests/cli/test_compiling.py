@@ -60,9 +60,7 @@ def test_an_empty_cache_is_seen(tmp_path):
 def test_the_second_process_ends_with_the_first(tmp_path):
     """Also if it is still compiling."""
     code = """
-import atexit
 from rankinite.cli import compiling
-ended = []
 end = compiling._end
 compiling._end = lambda process: (end(process), print(process.returncode))
 compiling.compile_ahead()

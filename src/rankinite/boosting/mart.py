@@ -105,9 +105,11 @@ class MART(BoostedTrees):
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         growth = super()._growth(dataset, communicator)
+        if self.loss != "least_squares":
+            return growth
         weight = document_weights(dataset)
         lowest, highest = communicator.max(np.array([-weight.min(), weight.max()])) * (-1, 1)
-        if self.loss == "least_squares" and lowest < highest:
+        if lowest < highest:
             # Here w is the document's weight, so the Newton gain (Σλ)²/Σw is the fall of the
             # weighted squared error, which the gain by counts is not.
             return replace(growth, split="newton")

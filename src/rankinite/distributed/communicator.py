@@ -1,7 +1,7 @@
 """A handful of verbs between workers; one process is a communicator of size one.
 
 All that training must agree on over workers passes through these verbs: histogram cells, the
-largest gradient, leaf sums, and the sums behind a measure's mean. Sums are of integers wherever
+sizes of gradients, leaf sums, and the sums behind a measure's mean. Sums are of integers wherever
 they decide a model, so the result does not depend on how many workers there are.
 """
 

@@ -62,8 +62,9 @@ class Gradients:
     exponents: np.ndarray
 
     def scale(self, n_terms: int, free_bits: int) -> float:
-        """The largest power of two at which no sum of `n_terms` of the values, each rounded to an
-        integer, outgrows `free_bits` bits.
+        """The largest power of two at which no sum of rounded values outgrows `free_bits` bits.
+
+        At most `n_terms` of the values come together in a sum.
         """
         present = np.flatnonzero(self.exponents[1:]) + 1
         if len(present) == 0:
