@@ -29,6 +29,7 @@ _HOMES = {
     "MART": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
+    "McRank": "rankinite.boosting",
     "load": "rankinite.models",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
