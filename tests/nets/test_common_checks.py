@@ -10,9 +10,7 @@ HASTY = {"n_epochs": 40, "learning_rate": 1.0, "decay": 1.0}
 
 
 def net(kind, name, **params):
-    return Subject(
-        f"{kind.__name__} {name}", kind, {**QUICK, **params}, trees=False, hasty=HASTY
-    )
+    return Subject(f"{kind.__name__} {name}", kind, {**QUICK, **params}, trees=False, hasty=HASTY)
 
 
 SUBJECTS = [
