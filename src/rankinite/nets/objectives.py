@@ -142,9 +142,7 @@ class LambdaRankObjective:
         if len(self._useful) == 0:
             return 0.0
         rows = self._rows
-        queries = rows.queries_of(epoch, self._useful)
-        run = self._by_kernel if self._lambdas.has_kernel else self._by_python
-        if not run(queries, weights, rate, epoch):
+        if not self.epoch(rows.queries_of(epoch, self._useful), weights, rate, epoch):
             return math.nan
         scores = score_standardized(rows.Z, weights, rows.n_hidden, rows.start)
         if not np.isfinite(scores).all():
@@ -152,6 +150,11 @@ class LambdaRankObjective:
         weight = rows.order.query_weight
         total, mass = mean_value(self._evaluator.values(scores), "skip", weight)
         return 1.0 - total / mass
+
+    def epoch(self, queries: np.ndarray, weights: np.ndarray, rate: float, number: int) -> bool:
+        """One step for each of these queries; whether all scores were numbers."""
+        run = self._by_kernel if self._lambdas.has_kernel else self._by_python
+        return run(queries, weights, rate, number)
 
     def _by_kernel(self, queries: np.ndarray, weights: np.ndarray, rate: float, epoch: int) -> bool:
         rows = self._rows
