@@ -14,7 +14,7 @@ from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.data.binning import BinMapper
+from rankinite.data.binning import BinMapper, BinnedMatrix
 from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError
@@ -92,7 +92,7 @@ class BoostedTrees(Learner):
     ) -> None:
         communicator = Serial()
         binned = dataset.binned(self.max_bins)
-        keys = row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
+        keys = self._row_keys(dataset, binned)
         objective = self._objective(dataset, keys, communicator)
         base = None if self.base_model is None else as_scorer(self.base_model)
         start = objective.start()
@@ -135,6 +135,10 @@ class BoostedTrees(Learner):
                 if self.early_stopping is not None:
                     self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
 
+    def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
+        """The rows' own random numbers, from all that training sees of them."""
+        return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
+
     def _first_outputs(self, start: np.ndarray, base: Any, rows: Dataset) -> np.ndarray:
         """Outputs before the first tree, shape (n_outputs, n_rows)."""
         outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
@@ -143,7 +147,7 @@ class BoostedTrees(Learner):
         return outputs
 
     def _evaluate_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
-        mean = mean_of(self._watched_measure(), rows)
+        mean = mean_of(self._watched_measure(rows), rows, float(self.sigma))
         return lambda outputs: mean(self._ranking_scores(outputs))
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:

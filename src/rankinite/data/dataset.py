@@ -462,6 +462,8 @@ class Dataset:
     ) -> None:
         """Write the binned form to one file that `read` maps into memory instead of reading.
 
+        Preferences are kept; the ids of documents, by which more of them could be named, are not.
+
         Parameters
         ----------
         path : path

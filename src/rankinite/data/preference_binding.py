@@ -161,9 +161,7 @@ def _array(name: str, values: Any, as_text: bool, where: Callable[[int], str]) -
             return np.array([np.nan if t in (None, "") else float(t) for t in texts], np.float64)
         except ValueError:
             pair = next(i for i, text in enumerate(texts) if not _is_number(text))
-            raise DataError(
-                f"{where(pair)}: the {name} {texts[pair]!r} is not a number"
-            ) from None
+            raise DataError(f"{where(pair)}: the {name} {texts[pair]!r} is not a number") from None
     return frames.numbers_of(values, name)
 
 
@@ -286,24 +284,15 @@ def _check_pairs(
     first: np.ndarray,
     other: np.ndarray,
 ) -> None:
-    """Both documents are in the query that is named, or at least in one, and are two."""
+    """Both documents are in one query, the one that is named if one is, and are two."""
     query_of = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)
 
     def name(column: str, pair: int) -> str:
         return f"document {_shown(given.columns[column][pair])}"
 
-    def qid(query: int) -> str:
+    def qid(query: np.ndarray) -> str:
         return _shown(dataset.qids[query])
 
-    for column, rows in (("preferred", first), ("other", other)):
-        if queries is not None:
-            given.refuse(
-                query_of[rows] != queries,
-                lambda pair, column=column, rows=rows: (  # type: ignore[misc]
-                    f"{name(column, pair)} is in query {qid(query_of[rows[pair]])}, not in query "
-                    f"{qid(queries[pair])}"
-                ),
-            )
     given.refuse(
         query_of[first] != query_of[other],
         lambda pair: (
@@ -312,6 +301,14 @@ def _check_pairs(
             "pair must be in one query"
         ),
     )
+    if queries is not None:
+        given.refuse(
+            query_of[first] != queries,
+            lambda pair: (
+                f"{name('preferred', pair)} is in query {qid(query_of[first[pair]])}, not in "
+                f"query {qid(queries[pair])}"
+            ),
+        )
     given.refuse(
         first == other,
         lambda pair: f"{name('preferred', pair)} is compared with itself: name two documents",

@@ -34,13 +34,11 @@ def pair_lambdas(start, first, other, probability, weight, scores, sigma, lam, w
     for pair in range(n_pairs):
         i, j = first[pair] - start, other[pair] - start
         x = sigma * (scores[i] - scores[j])
-        # Of P and 1 − P the smaller one is computed, and the other is its complement.
+        # The smaller one of P and 1 − P; computed so, nothing overflows.
         small = math.exp(-abs(x))
         small /= 1.0 + small
-        if x >= 0.0:
-            miss = (probability[pair] - 1.0) + small
-        else:
-            miss = probability[pair] - small
+        above = 1.0 - small if x >= 0.0 else small
+        miss = probability[pair] - above
         force = rounded(weight[pair] * miss, unit)
         bend = rounded(weight[pair] * small * (1.0 - small), unit)
         lam[i] += force
