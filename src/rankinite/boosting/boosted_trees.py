@@ -147,7 +147,7 @@ class BoostedTrees(Learner):
         return outputs
 
     def _evaluate_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
-        mean = mean_of(self._watched_measure(rows), rows, float(self.sigma))
+        mean = mean_of(self._measure_on(rows), rows, float(self.sigma))
         return lambda outputs: mean(self._ranking_scores(outputs))
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:

@@ -27,8 +27,8 @@ class LambdaMART(BoostedTrees):
 
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
-    says what is watched on labelled validation data, `normalize` does nothing, and `truncation`
-    is refused.
+    says what is watched on validation data without preferences, `normalize` does nothing, and
+    `truncation` is refused.
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class LambdaMART(BoostedTrees):
         Stop when the validation measure has not risen for so many trees, and keep the best ones.
     valid_measure : str or Measure, optional
         What to watch on validation data: by default `measure`, or "pair_accuracy" on data with
-        preferences and no labels. "pair_log_loss" is watched for its lowest value.
+        preferences. "pair_log_loss" is watched for its lowest value.
     sigma : float
         Slope of the pair probability. It scales the scores and changes nothing else.
     truncation : int, optional

@@ -187,7 +187,7 @@ def evaluate(
     dataset : Dataset
         With labels, or with preferences for ``"pair_accuracy"`` and ``"pair_log_loss"``.
     measures : str, Measure or sequence of them, optional
-        By default ``"ndcg@10"``, or those of pairs if the data has preferences and no labels.
+        By default ``"ndcg@10"``, or those of pairs if the data has preferences.
     blank : {"skip", "zero", "one"}
         What a query counts for which no order is better than another, for instance because it
         has no relevant document. A query without pairs never counts in a mean over pairs.
@@ -260,10 +260,10 @@ def check_blank(blank: str) -> None:
 
 
 def default_measures(dataset: Dataset) -> list[Measure]:
-    """What to measure if nobody says: NDCG@10, or the pairs if there are no labels."""
-    if dataset.y is None and dataset.preferences is not None:
-        return [PairAccuracy(), PairLogLoss()]
-    return [measure("ndcg@10")]
+    """What to measure if nobody says: NDCG@10, or the pairs if there are some."""
+    if dataset.preferences is None:
+        return [measure("ndcg@10")]
+    return [PairAccuracy(), PairLogLoss()]
 
 
 def measure_list(measures: MeasureLike | Sequence[MeasureLike]) -> list[Measure]:

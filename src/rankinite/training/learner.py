@@ -109,7 +109,7 @@ class Learner(Ranker):
         dataset = training_data(X, y, qid, weight, query_weight)
         sets = named_sets(valid, self.early_stopping)
         for name, rows in sets.items():
-            check_measurable(rows, self._watched_measure(rows), name)
+            check_measurable(rows, self._measure_on(rows), name)
         with threads(self.n_threads):
             self._train(dataset, sets, callbacks, resume)
         return self
@@ -158,13 +158,15 @@ class Learner(Ranker):
         if self.base_model is not None:
             as_scorer(self.base_model)
 
-    def _watched_measure(self, rows: Dataset | None = None) -> Measure:
-        """What is watched on `rows`, or on labelled data."""
+    def _watched_measure(self, has_preferences: bool = False) -> Measure:
+        """What is watched on a set with labels, or on one with preferences."""
         if self.valid_measure is not None:
             return measure(self.valid_measure)
-        if rows is not None and rows.y is None:
-            return PairAccuracy()
-        return measure(self.measure)
+        return PairAccuracy() if has_preferences else measure(self.measure)
+
+    def _measure_on(self, rows: Dataset) -> Measure:
+        """What is watched on these rows."""
+        return self._watched_measure(rows.preferences is not None)
 
     def _all_callbacks(
         self,
@@ -176,7 +178,7 @@ class Learner(Ranker):
         own: list[Callback] = []
         if self.early_stopping is not None:
             name = leading_set(sets)
-            watched = self._watched_measure(sets[name])
+            watched = self._measure_on(sets[name])
             own.append(
                 EarlyStopping(self.early_stopping, name, str(watched), watched.lower_is_better)
             )
@@ -208,7 +210,7 @@ class Learner(Ranker):
         if not sets:
             return self.best_iteration_
         name = leading_set(sets)
-        watched = self._watched_measure(sets[name])
+        watched = self._measure_on(sets[name])
         best = best_round(self.history_, name, str(watched), watched.lower_is_better)
         return best or self.best_iteration_
 
