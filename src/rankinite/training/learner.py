@@ -20,7 +20,7 @@ from rankinite.models.scorer import as_scorer
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.training.run import Callback, History, Run
-from rankinite.training.watching import check_measurable, leading_set, named_sets
+from rankinite.training.watching import check_measurable, leading_set, mean_of, named_sets
 
 # Parameters that may differ between an interrupted run and the one that resumes it, of any
 # learner: they do not change what a round learns.
@@ -167,6 +167,10 @@ class Learner(Ranker):
     def _measure_on(self, rows: Dataset) -> Measure:
         """What is watched on these rows."""
         return self._watched_measure(rows.preferences is not None)
+
+    def _mean_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+        """The mean of what is watched on these rows, by its name, as a function of the scores."""
+        return mean_of(self._measure_on(rows), rows, float(getattr(self, "sigma", 1.0)))
 
     def _all_callbacks(
         self,
