@@ -86,6 +86,8 @@ class LambdaMART(BoostedTrees):
         "normalize": OneOf((True, False)),
     }
 
+    learns_preferences = True
+
     def __init__(
         self,
         measure: str | Measure = "ndcg@10",

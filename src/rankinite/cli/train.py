@@ -129,6 +129,11 @@ def train(
     for path, what in ((model, "the model"), (checkpoint, "checkpoints"), (log, "the log")):
         check_writable(path, what)
     learner = make_ranker(ranker, parameters)
+    if pairs is not None and not learner.learns_preferences:
+        raise ParameterError(
+            f"a {type(learner).__name__} learns from labels, not from pairs: leave out --pairs, or "
+            "choose another --ranker"
+        )
     names = _measures_at_the_end(measures, learner, valid, valid_pairs)
     names_of_features = None if features is None else features.split(",")
     roles = {

@@ -57,6 +57,8 @@ class Learner(Ranker):
     _unit: ClassVar[str] = "tree"
     # Whether a dataset that holds only bins is enough to train on.
     learns_from_bins: ClassVar[bool] = False
+    # Whether a dataset with preferences is learned from them; labels are learned otherwise.
+    learns_preferences: ClassVar[bool] = False
 
     measure: str | Measure
     valid_measure: str | Measure | None
