@@ -6,8 +6,13 @@ float64 and does not depend on the order of its pairs (`measures._preference_ker
 
 import math
 
+import numpy as np
+
 from rankinite._numba import kernel
 from rankinite.measures._preference_kernels import largest, rounded, unit_of
+
+# Sums of two exponentials below this are not trusted: numbers near the smallest have few digits.
+LEAST = 1e-280
 
 
 @kernel()
@@ -26,26 +31,33 @@ def pair_lambdas(start, first, other, probability, weight, scores, sigma, lam, w
     lam, w : ndarray of float64, shape (n_docs,)
         Output.
     """
-    for document in range(scores.shape[0]):
+    n_docs, n_pairs = scores.shape[0], first.shape[0]
+    top = scores[0]
+    for document in range(n_docs):
+        top = max(top, scores[document])
+    # One exponential a document, and none a pair: P = E_i / (E_i + E_j).
+    E = np.empty(n_docs)
+    for document in range(n_docs):
+        E[document] = math.exp(sigma * (scores[document] - top))
         lam[document] = 0.0
         w[document] = 0.0
-    n_pairs = first.shape[0]
     unit = unit_of(largest(weight), n_pairs)
     for pair in range(n_pairs):
         i, j = first[pair] - start, other[pair] - start
-        x = sigma * (scores[i] - scores[j])
-        # The smaller one of P and 1 − P; computed so, nothing overflows.
-        small = math.exp(-abs(x))
-        small /= 1.0 + small
-        above = 1.0 - small if x >= 0.0 else small
-        miss = probability[pair] - above
-        force = rounded(weight[pair] * miss, unit)
-        bend = rounded(weight[pair] * small * (1.0 - small), unit)
+        up, down = E[i], E[j]
+        if up + down < LEAST:
+            # Both are so far below the top that their exponentials have lost their digits.
+            x = sigma * (scores[i] - scores[j])
+            up, down = math.exp(min(x, 0.0)), math.exp(min(-x, 0.0))
+        share = 1.0 / (up + down)
+        p = up * share
+        force = rounded(weight[pair] * (probability[pair] - p), unit)
+        bend = rounded(weight[pair] * p * (down * share), unit)
         lam[i] += force
         lam[j] -= force
         w[i] += bend
         w[j] += bend
-    for document in range(scores.shape[0]):
+    for document in range(n_docs):
         lam[document] *= sigma
         w[document] *= sigma * sigma
 

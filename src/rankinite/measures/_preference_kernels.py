@@ -98,14 +98,13 @@ def pair_hits(first_query, last_query, first, other, probability, weight, offset
         unit = unit_of(largest(weight[start:stop]), stop - start)
         hit = 0.0
         for pair in range(start, stop):
-            odds = probability[pair] - 0.5
+            # No branches: nobody could predict them.
+            odds, even = probability[pair], 0.5
             above, below = scores[first[pair]], scores[other[pair]]
-            if odds == 0.0:
-                continue
-            if above == below:
-                hit += 0.5 * rounded(weight[pair], unit)
-            elif (above > below) == (odds > 0.0):
-                hit += rounded(weight[pair], unit)
+            wanted = np.int64(odds > even) - np.int64(odds < even)
+            found = np.int64(above > below) - np.int64(above < below)
+            halves = wanted * found + abs(wanted)
+            hit += 0.5 * halves * rounded(weight[pair], unit)
         hits[query] = hit
 
 
@@ -124,11 +123,11 @@ def query_cost(start, first, other, probability, weight, scores, sigma):
     sigma : float
     """
     n_pairs = first.shape[0]
-    bound = 0.0
-    for pair in range(n_pairs):
-        x = sigma * (scores[first[pair] - start] - scores[other[pair] - start])
-        bound = max(bound, weight[pair] * (abs(x) + 1.0))
-    unit = unit_of(bound, n_pairs)
+    low = high = scores[0]
+    for score in scores:
+        low, high = min(low, score), max(high, score)
+    # log(1 + e^−x) is below 1.
+    unit = unit_of(largest(weight) * (sigma * (high - low) + 1.0), n_pairs)
     cost = 0.0
     for pair in range(n_pairs):
         x = sigma * (scores[first[pair] - start] - scores[other[pair] - start])
@@ -138,11 +137,31 @@ def query_cost(start, first, other, probability, weight, scores, sigma):
 
 @kernel()
 def pair_costs(
-    first_query, last_query, first, other, probability, weight, offsets, scores, sigma, costs
+    first_query,
+    last_query,
+    first,
+    other,
+    probability,
+    weight,
+    pair_offsets,
+    offsets,
+    scores,
+    sigma,
+    costs,
 ):
-    """Sum of the costs of the pairs of each of some queries; parameters as in `pair_hits`."""
+    """Sum of the costs of the pairs of each of some queries; parameters as in `pair_hits`.
+
+    `offsets` are those of the rows of each query.
+    """
     for query in range(first_query, last_query):
-        a, b = offsets[query], offsets[query + 1]
+        start, stop = offsets[query], offsets[query + 1]
+        a, b = pair_offsets[query], pair_offsets[query + 1]
         costs[query] = query_cost(
-            0, first[a:b], other[a:b], probability[a:b], weight[a:b], scores, sigma
+            start,
+            first[a:b],
+            other[a:b],
+            probability[a:b],
+            weight[a:b],
+            scores[start:stop],
+            sigma,
         )

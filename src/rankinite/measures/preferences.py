@@ -79,7 +79,15 @@ class PairLogLoss(PairMeasure):
     def sums(self, pairs: Preferences, scores: np.ndarray, sigma: float) -> np.ndarray:
         """See ``PairMeasure.sums``."""
         costs = np.empty(len(pairs.offsets) - 1)
-        in_threads(pair_costs, query_blocks(pairs.offsets), *_arrays(pairs), scores, sigma, costs)
+        in_threads(
+            pair_costs,
+            query_blocks(pairs.offsets),
+            *_arrays(pairs),
+            pairs.query_offsets,
+            scores,
+            sigma,
+            costs,
+        )
         return costs
 
 
