@@ -75,6 +75,9 @@ def test_files(tmp_path):
         for path in (tmp_path / name, str(tmp_path / name)):
             found = data().with_preferences(path, documents=IDS)
             assert named(found.preferences) == EXPECTED
+    # Values may stand in for a column.
+    light = data().with_preferences(path, weight=[0.0, 0.0, 0.0], documents=IDS)
+    assert [pair[3] for pair in named(light.preferences)] == [0, 0, 0]
 
 
 def test_ids_of_csv_are_numbers_if_those_of_the_data_are(tmp_path):

@@ -105,13 +105,13 @@ def _from_file(path: Path, columns: Mapping[str, Any]) -> _Given:
     def where(pair: int) -> str:
         return f"{path}, line {tables.line_of(path, pair)}" if as_text else f"{path}, row {pair}"
 
-    raw = {name: table.column(column) for name, column in found.items()}
-    values = {name: _array(name, column, as_text, where) for name, column in raw.items()}
-    return _Given(values, as_text, where)
+    values = {n: _array(n, table.column(column), as_text, where) for n, column in found.items()}
+    beside = {n: _array(n, array, False, where) for n, array in _arrays(columns).items()}
+    return _Given(values | beside, as_text, where)
 
 
 def _from_memory(pairs: Any, columns: Mapping[str, Any]) -> _Given:
-    raw = {name: values for name, values in columns.items() if not isinstance(values, str)}
+    raw = _arrays(columns)
     if pairs is not None:
         frame = frames.columns_of(pairs)
         if frame is None:
@@ -123,7 +123,7 @@ def _from_memory(pairs: Any, columns: Mapping[str, Any]) -> _Given:
         found = _named(columns, names, "the table of pairs")
         raw |= {name: in_frame[names.index(column)] for name, column in found.items()}
     for name in _NEEDED:
-        if raw.get(name) is None:
+        if name not in raw:
             raise DataError(
                 f"{name} is missing: pass a table of pairs, or arrays as preferred= and other="
             )
@@ -131,8 +131,12 @@ def _from_memory(pairs: Any, columns: Mapping[str, Any]) -> _Given:
     def where(pair: int) -> str:
         return f"pair {pair}"
 
-    present = {name: values for name, values in raw.items() if values is not None}
-    return _Given({n: _array(n, v, False, where) for n, v in present.items()}, False, where)
+    return _Given({n: _array(n, v, False, where) for n, v in raw.items()}, False, where)
+
+
+def _arrays(columns: Mapping[str, Any]) -> dict[str, Any]:
+    """What was given as values, not by the name of a column."""
+    return {n: v for n, v in columns.items() if v is not None and not isinstance(v, str)}
 
 
 def _named(columns: Mapping[str, Any], names: list[str], what: str) -> dict[str, str]:
