@@ -12,14 +12,20 @@ from typing import Any
 
 import rankinite as rk
 import web_like
-from rankinite.boosting import loop
+from rankinite.boosting import tree_stage
 from rankinite.lambdas import gradients
 from rankinite.trees import grower
 
 PARTS = {
     gradients: ("in_threads",),  # the λs
     grower: ("build_histogram", "best_splits", "partition_rows"),
-    loop: ("gradients", "pack_least_squares", "pack_newton", "sums_over_leaves", "add_grown_tree"),
+    tree_stage: (
+        "gradients",
+        "pack_least_squares",
+        "pack_newton",
+        "sums_over_leaves",
+        "add_grown_tree",
+    ),
 }
 
 

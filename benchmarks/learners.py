@@ -22,7 +22,7 @@ import numpy as np
 
 import rankinite as rk
 import web_like
-from rankinite.boosting.loop import Run
+from rankinite.training import Run
 
 THREADS = 2
 LEARNING_RATE = 0.1

@@ -28,7 +28,7 @@ import numpy as np
 import rankinite as rk
 import web_like
 from lines import Line, report
-from rankinite.boosting import loop
+from rankinite.boosting import tree_stage
 
 BATCHES = (10, 100, 1000)
 # Calls before the next one's turn: whoever comes first after another process finds cold caches.
@@ -131,17 +131,17 @@ def main() -> None:
 def trained(train: rk.Dataset, leaves: int, n_trees: int) -> tuple[rk.LambdaMART, np.ndarray]:
     """Our forest, and the scores that training ended with."""
     scores_of_round = []
-    add_grown_tree = loop.add_grown_tree
+    add_grown_tree = tree_stage.add_grown_tree
 
     def watched(grown: Any, value: np.ndarray, scores: np.ndarray) -> None:
         add_grown_tree(grown, value, scores)
         scores_of_round[:] = [scores]
 
-    loop.add_grown_tree = watched
+    tree_stage.add_grown_tree = watched
     try:
         model = rk.LambdaMART(n_estimators=n_trees, max_leaf_nodes=leaves, n_threads=1).fit(train)
     finally:
-        loop.add_grown_tree = add_grown_tree
+        tree_stage.add_grown_tree = add_grown_tree
     return model, scores_of_round[0]
 
 

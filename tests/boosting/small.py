@@ -29,7 +29,7 @@ class StopAfter:
         self.rounds = rounds
 
     def after_round(self, run):
-        if len(run.trees) == self.rounds:
+        if run.n_done == self.rounds:
             raise KeyboardInterrupt
         return False
 

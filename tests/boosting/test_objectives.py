@@ -37,7 +37,7 @@ def test_logistic_gradients_are_finite_differences(sigma, graded):
     scores = RNG.normal(size=N)
     targets = RNG.random(N) if graded else RNG.integers(0, 2, N).astype(float)
     weight = RNG.uniform(0.5, 2, N)
-    lam, w = Logistic(targets, weight, sigma, Serial()).gradients(scores, 0)
+    lam, w = Logistic(targets, weight, sigma, Serial()).gradients(scores[np.newaxis], 0)[0]
     for i in range(N):
         loss = []
         for step in (-STEP, 0.0, STEP):
@@ -52,7 +52,9 @@ def test_logistic_gradients_are_finite_differences(sigma, graded):
 def test_logistic_gradients_are_those_of_the_paper(sigma):
     scores = RNG.normal(size=N)
     y = RNG.choice([-1.0, 1.0], N)
-    lam, w = Logistic(binary_targets(y), np.ones(N), sigma, Serial()).gradients(scores, 0)
+    lam, w = Logistic(binary_targets(y), np.ones(N), sigma, Serial()).gradients(
+        scores[np.newaxis], 0
+    )[0]
     # Burges 2010, section 6: ȳ = 2yσ / (1 + e^{2yσF}), and w = |ȳ|(2σ − |ȳ|).
     pull = 2 * y * sigma / (1 + np.exp(2 * y * sigma * scores))
     assert np.allclose(lam, pull, rtol=1e-12)
@@ -62,15 +64,15 @@ def test_logistic_gradients_are_those_of_the_paper(sigma):
 def test_the_start_of_the_logistic_loss_has_no_gradient():
     targets, weight = RNG.random(N), RNG.uniform(0.5, 2, N)
     objective = Logistic(targets, weight, 2.0, Serial())
-    start = objective.start()
+    start = objective.start()[0]
     mean = (weight * targets).sum() / weight.sum()
     assert start == pytest.approx(np.log(mean / (1 - mean)) / 4)
-    lam, _ = objective.gradients(np.full(N, start), 0)
+    lam, _ = objective.gradients(np.full((1, N), start), 0)[0]
     assert lam.sum() == pytest.approx(0, abs=1e-12)
     for constant in (0.0, 1.0):
-        start = Logistic(np.full(N, constant), weight, 1.0, Serial()).start()
+        start = Logistic(np.full(N, constant), weight, 1.0, Serial()).start()[0]
         assert np.isfinite(start) and np.sign(start) == 2 * constant - 1
-    assert Logistic(targets, np.zeros(N), 1.0, Serial()).start() == 0.0
+    assert Logistic(targets, np.zeros(N), 1.0, Serial()).start()[0] == 0.0
 
 
 def test_probability_of_any_score():
@@ -123,9 +125,9 @@ def test_least_squares():
     objective = LeastSquares(data, Serial())
     weight = data.weight * np.repeat(data.query_weight, 20)
     assert np.array_equal(document_weights(data), weight)
-    assert objective.start() == pytest.approx((weight * data.y).sum() / weight.sum())
+    assert objective.start()[0] == pytest.approx((weight * data.y).sum() / weight.sum())
     scores = RNG.normal(size=data.n_rows)
-    lam, w = objective.gradients(scores, 0)
+    lam, w = objective.gradients(scores[np.newaxis], 0)[0]
     assert np.array_equal(lam, weight * (data.y - scores)) and np.array_equal(w, weight)
 
 
@@ -135,7 +137,7 @@ def test_the_start_does_not_depend_on_the_order_of_the_rows():
         labels = RNG.uniform(0, 3, train.n_rows)
         order = RNG.permutation(train.n_rows)
         starts = [
-            LeastSquares(with_labels(train, rows), Serial()).start()
+            LeastSquares(with_labels(train, rows), Serial()).start()[0]
             for rows in (labels, labels[order])
         ]
         assert starts[0] == starts[1] == pytest.approx(labels.mean(), rel=1e-14)

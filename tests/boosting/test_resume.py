@@ -7,8 +7,8 @@ import pytest
 
 import rankinite as rk
 from boosting.small import QUICK, StopAfter, qid_of, train_and_valid
-from rankinite.boosting import Checkpoint
-from rankinite.boosting import loop as loop_module
+from rankinite.boosting import tree_stage
+from rankinite.training import Checkpoint
 
 ROUNDS = 9
 SETTINGS = {
@@ -262,7 +262,7 @@ def test_an_interrupt_while_resuming_spares_the_checkpoint(tmp_path, monkeypatch
         if len(calls) == 5:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop_module, "add_tree", add_tree)
+    monkeypatch.setattr(tree_stage, "add_tree", add_tree)
     with pytest.raises(KeyboardInterrupt):
         make().fit(train, valid=valid, resume=path, callbacks=[Checkpoint(path)])
     assert path.read_bytes() == before

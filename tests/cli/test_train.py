@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.boosting import Progress
+from rankinite.training import Progress
 
 SMALL = ("--n-estimators", 6, "--max-leaf-nodes", 5)
 
@@ -146,7 +146,7 @@ def test_columns_of_a_table(run, files, tmp_path):
 
 def test_ctrl_c_keeps_what_was_learned(run, files, tmp_path, monkeypatch):
     def interrupt_the_fourth(self, training):
-        if len(training.trees) == 4:
+        if training.n_done == 4:
             raise KeyboardInterrupt
         return False
 

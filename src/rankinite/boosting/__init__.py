@@ -1,7 +1,6 @@
 """Boosting: one loop, and the rankers that use it."""
 
-from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Log, Progress
 from rankinite.boosting.lambdamart import LambdaMART
 from rankinite.boosting.mart import MART
 
-__all__ = ["MART", "Checkpoint", "EarlyStopping", "LambdaMART", "Log", "Progress"]
+__all__ = ["MART", "LambdaMART"]

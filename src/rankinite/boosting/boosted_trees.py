@@ -1,103 +1,73 @@
-"""What LambdaMART and MART share: fitting, scoring, saving, resuming."""
+"""What the rankers made of trees share: fitting, scoring, saving, resuming."""
 
 from __future__ import annotations
 
-import os
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
 from rankinite._numba import number_of_threads, threads
-from rankinite.boosting.callbacks import Checkpoint, EarlyStopping, Progress, best_round
-from rankinite.boosting.loop import Callback, History, Run, Watched, boost
+from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import Objective, document_weights
-from rankinite.boosting.watching import (
-    binned_like,
-    check_watchable,
-    leading_set,
-    mean_of,
-    named_sets,
-)
+from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.data.binning import BinMapper
 from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
-from rankinite.errors import DataError, ModelFileError, ParameterError
-from rankinite.measures import Measure, measure
+from rankinite.errors import ModelFileError
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
-from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.scorer import as_scorer, base_scores
-from rankinite.models.storage import from_state, load, nested, to_state, unnested
+from rankinite.models.storage import nested, unnested
+from rankinite.training import Callback, Learner
+from rankinite.training.watching import binned_like, check_watchable, leading_set, mean_of
 from rankinite.trees import (
     SERIAL_ROWS,
     Forest,
     Grower,
     GrowthParameters,
-    Tree,
     bins_of_thresholds,
     score_binned,
     score_features,
 )
 
-# Parameters that may differ between an interrupted run and the one that resumes it: they do not
-# change which trees are grown.
-_FREE_ON_RESUME = {"n_estimators", "early_stopping", "n_threads", "verbose", "base_model"}
 
-
-class BoostedTrees(Ranker):
+class BoostedTrees(Learner):
     """A sum of regression trees, grown one after the other on the λs of an objective.
+
+    An objective may have several outputs, each a sum of trees of its own; then
+    `_outputs_of_base` and `_ranking_scores` say how outputs and ranking scores go together.
 
     Attributes
     ----------
     forest_ : Forest
-    n_features_in_ : int
-    feature_names_in_ : list of str or None
-    history_ : dict
-        ``history_["valid"]["ndcg@10"][t]`` is the mean of the measure after t + 1 trees.
-    best_iteration_ : int
-        Number of trees at which the validation measure was highest; all of them without
-        validation data.
+        The trees round by round, within a round by output.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner._constraints,
         "n_estimators": Whole(1),
         "max_leaf_nodes": Whole(2),
-        "learning_rate": Real(0.0),
         "min_samples_leaf": Whole(1),
         "max_bins": Whole(2, 255),
         "split": OneOf(("least_squares", "newton")),
         "row_fraction": Real(0.0, 1.0),
         "feature_fraction": Real(0.0, 1.0),
-        "early_stopping": Whole(1, optional=True),
-        "sigma": Real(0.0),
-        "random_state": Whole(0, 2**63 - 1),
-        "n_threads": Whole(1, optional=True),
-        "verbose": Whole(0),
     }
+    learns_from_bins = True
 
-    measure: str | Measure
-    valid_measure: str | Measure | None
     n_estimators: int
     max_leaf_nodes: int
-    learning_rate: float
     min_samples_leaf: int
     max_bins: int
     split: str
     row_fraction: float
     feature_fraction: float
-    base_model: Any
-    early_stopping: int | None
-    sigma: float
-    random_state: int
-    verbose: int
 
     forest_: Forest
-    history_: History
-    best_iteration_: int
 
     @abstractmethod
     def _objective(
@@ -105,46 +75,13 @@ class BoostedTrees(Ranker):
     ) -> Objective:
         """What to learn on this data."""
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        weight: Any = None,
-        query_weight: Any = None,
-        valid: Dataset | Mapping[str, Dataset] | None = None,
-        callbacks: Sequence[Callback] = (),
-        resume: str | os.PathLike[str] | Self | None = None,
-    ) -> Self:
-        """Train on labelled queries.
+    def _outputs_of_base(self, scores: np.ndarray | float) -> np.ndarray | float:
+        """Outputs before the first tree, from the base model's scores; (n_outputs, n_rows)."""
+        return scores
 
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-            A Dataset brings its labels, queries and weights along.
-        y, qid, weight, query_weight
-            Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
-        valid : Dataset or dict of Datasets, optional
-            Sets to measure after every tree. Early stopping watches the one called "valid", or
-            the last one.
-        callbacks : sequence
-            Objects with ``after_round(run)`` (true ends the training) and ``finish(run)``.
-        resume : path or model, optional
-            A checkpoint of an interrupted run with the same data and parameters: its trees are
-            taken over, and the result is the model that the run would have given, bit for bit.
-
-        Returns
-        -------
-        self
-            With an interrupt (Ctrl-C) the model keeps the trees it has, and the interrupt goes on.
-        """
-        self._check_params()
-        dataset = training_data(X, y, qid, weight, query_weight)
-        sets = named_sets(valid, self.early_stopping)
-        with threads(self.n_threads):
-            self._train(dataset, sets, callbacks, resume)
-        return self
+    def _ranking_scores(self, outputs: np.ndarray) -> np.ndarray:
+        """Scores of shape (n_rows,), from outputs of shape (n_outputs, n_rows)."""
+        return outputs[0]
 
     def _train(
         self,
@@ -158,62 +95,56 @@ class BoostedTrees(Ranker):
         keys = row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
         objective = self._objective(dataset, keys, communicator)
         base = None if self.base_model is None else as_scorer(self.base_model)
-        start = objective.start() if base is None else 0.0
-        scores = start + base_scores(base, dataset) + np.zeros(dataset.n_rows)
+        start = objective.start()
+        if base is not None:
+            start = np.zeros_like(start)
+        outputs = self._first_outputs(start, base, dataset)
         watched = {
             name: Watched(
                 binned_like(rows, dataset, binned.mapper, name),
-                start + base_scores(base, rows) + np.zeros(rows.n_rows),
-                mean_of(self._watched_measure(), rows),
+                self._first_outputs(start, base, rows),
+                self._evaluate_on(rows),
             )
             for name, rows in sets.items()
         }
         if self.early_stopping is not None:
-            check_watchable(watched, leading_set(sets))
-        data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), scores)
-        earlier = self._trees_of(resume, binned.mapper, data)
-        run = Run(n_rounds=int(self.n_estimators))
-        grower = Grower(
-            binned, self._growth(dataset, communicator), keys, dataset.n_rows, communicator
+            name = leading_set(sets)
+            check_watchable(watched[name].evaluate(watched[name].scores), name)
+        data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), *outputs)
+        earlier = self._members_of(resume, binned.mapper, data, len(start))
+        run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
+        growth = self._growth(dataset, communicator)
+        grower = Grower(binned, growth, keys, dataset.n_rows, communicator)
+        stage = TreeStage(
+            objective, grower, outputs, float(self.learning_rate), int(self.random_state)
         )
 
-        def keep(run: Run) -> None:
-            self._keep(run, dataset, base, start, data)
+        def keep(run: BoostingRun) -> None:
+            self._keep(run, dataset, base, data)
+            self._start = start
+            self.forest_ = Forest.from_trees([tree for trees in run.members for tree in trees])
 
-        callbacks = [*self._own_callbacks(sets), *callbacks]
-        for callback in callbacks:
-            if isinstance(callback, Checkpoint):
-                callback.save = _checkpoint_of(self, keep)
+        all_callbacks = self._all_callbacks(sets, callbacks, keep)
         try:
-            boost(
-                run,
-                objective,
-                grower,
-                scores,
-                watched,
-                learning_rate=float(self.learning_rate),
-                seed=int(self.random_state),
-                callbacks=callbacks,
-                earlier=earlier,
-            )
+            boost(run, stage, watched, callbacks=all_callbacks, earlier=earlier)
         finally:
             # A run that failed before its first tree leaves the model as it was.
-            if run.trees:
+            if run.members:
                 keep(run)
-                self._choose_best(sets)
+                self.best_iteration_ = self._best_round(sets)
+                if self.early_stopping is not None:
+                    self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
 
-    def _check_params(self) -> None:
-        super()._check_params()
-        for name in ("measure", "valid_measure"):
-            value = getattr(self, name)
-            if value is None and name == "valid_measure":
-                continue
-            try:
-                measure(value)
-            except ParameterError as error:
-                raise ParameterError(f"{name} is wrong: {error}") from None
-        if self.base_model is not None:
-            as_scorer(self.base_model)
+    def _first_outputs(self, start: np.ndarray, base: Any, rows: Dataset) -> np.ndarray:
+        """Outputs before the first tree, shape (n_outputs, n_rows)."""
+        outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
+        if base is not None:
+            outputs += self._outputs_of_base(base_scores(base, rows))
+        return outputs
+
+    def _evaluate_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+        mean = mean_of(self._watched_measure(), rows)
+        return lambda outputs: mean(self._ranking_scores(outputs))
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
@@ -224,62 +155,18 @@ class BoostedTrees(Ranker):
             feature_fraction=float(self.feature_fraction),
         )
 
-    def _watched_measure(self) -> Measure:
-        return measure(self.measure if self.valid_measure is None else self.valid_measure)
-
-    def _own_callbacks(self, sets: dict[str, Dataset]) -> list[Callback]:
-        own: list[Callback] = []
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            own.append(EarlyStopping(self.early_stopping, name, str(self._watched_measure())))
-        if self.verbose:
-            own.append(Progress())
-        return own
-
-    def _keep(self, run: Run, dataset: Dataset, base: Any, start: float, data: str) -> None:
-        """Store what the run has come to in the fitted attributes."""
-        self.forest_ = Forest.from_trees(run.trees)
-        self.n_features_in_ = dataset.n_features
-        self.feature_names_in_ = dataset.feature_names
-        self.history_ = run.history
-        self.best_iteration_ = len(run.trees)
-        self._base = base
-        self._start = start
-        self._data_fingerprint = data
-
-    def _choose_best(self, sets: dict[str, Dataset]) -> None:
-        """Note the best round; with early stopping drop the trees after it."""
-        if not sets or not self.forest_.n_trees:
-            return
-        best = best_round(self.history_, leading_set(sets), str(self._watched_measure()))
-        self.best_iteration_ = best or self.forest_.n_trees
-        if self.early_stopping is not None:
-            self.forest_ = self.forest_.first(self.best_iteration_)
-
-    def _trees_of(self, resume: Any, mapper: BinMapper, data: str) -> list[Tree]:
-        """The trees of a checkpoint, if it is one of this very run."""
-        if resume is None:
+    def _members_of(self, resume: Any, mapper: BinMapper, data: str, n_outputs: int) -> list[Trees]:
+        """The trees of a checkpoint, round by round."""
+        other = self._checkpoint(resume, data)
+        if other is None:
             return []
-        other = resume if isinstance(resume, BoostedTrees) else load(resume)
-        if type(other) is not type(self):
-            raise ParameterError(
-                f"the checkpoint is a {type(other).__name__}, not a {type(self).__name__}: "
-                "resume with what the interrupted run saved"
-            )
-        other._check_fitted()
-        theirs, ours = _comparable(other.get_params(False)), _comparable(self.get_params(False))
-        for name in sorted(set(ours) - _FREE_ON_RESUME):
-            if theirs[name] != ours[name]:
-                raise ParameterError(
-                    f"the checkpoint was trained with {name}={theirs[name]!r}, not "
-                    f"{ours[name]!r}: resume with the parameters of the interrupted run"
-                )
-        if other._data_fingerprint != data:
-            raise DataError(
-                "the checkpoint was trained on other data, with other weights or on another base "
-                "model: resume with those of the interrupted run"
-            )
-        return other.forest_.trees(bins_of_thresholds(other.forest_, mapper))
+        trees = other.forest_.trees(bins_of_thresholds(other.forest_, mapper))
+        return [tuple(trees[i : i + n_outputs]) for i in range(0, len(trees), n_outputs)]
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds whose trees the model keeps."""
+        return self.forest_.n_trees // len(self._start)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -295,12 +182,12 @@ class BoostedTrees(Ranker):
 
     def _score_matrix(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
         self._check_n_trees(n_trees)
-        start = self._start + base_scores(self._base, X)
+        start = self._start[0] + base_scores(self._base, X)
         return score_features(self.forest_, X, start, n_trees)
 
     def _score_bins(self, dataset: Dataset, n_trees: int | None = None) -> np.ndarray:
         self._check_n_trees(n_trees)
-        start = self._start + base_scores(self._base, dataset)
+        start = self._start[0] + base_scores(self._base, dataset)
         return score_binned(self.forest_, dataset.binned_as_saved(), start, n_trees)
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
@@ -310,68 +197,17 @@ class BoostedTrees(Ranker):
 
     def _check_n_trees(self, n_trees: int | None) -> None:
         if n_trees is not None:
-            Whole(0, self.forest_.n_trees).check("n_trees", n_trees)
+            Whole(0, self.n_rounds_).check("n_trees", n_trees)
 
-    def _state(self) -> tuple[State, Arrays]:
-        params = self.get_params(deep=False)
-        params.pop("base_model")
-        # Belongs to the machine: the file of a model must not depend on the number of threads.
-        params.pop("n_threads")
-        state = {
-            "params": _comparable(params),
-            "n_features": self.n_features_in_,
-            "feature_names": self.feature_names_in_,
-            "start": self._start,
-            "history": self.history_,
-            "best_iteration": self.best_iteration_,
-            "data": self._data_fingerprint,
-            "base": None,
-        }
-        arrays = nested("forest", self.forest_.to_arrays())
-        if self._base is not None:
-            state["base"], base_arrays = to_state(self._base)
-            arrays |= nested("base", base_arrays)
-        return state, arrays
+    def _own_state(self) -> tuple[State, Arrays]:
+        return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())
 
-    @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
-        base = None
-        if state["base"] is not None:
-            base = from_state(state["base"], unnested("base", arrays))
-        model = cls(**{**state["params"], "base_model": base})
-        super(BoostedTrees, model)._check_params()
-        model.n_features_in_ = int(state["n_features"])
-        model.feature_names_in_ = state["feature_names"]
-        if model.feature_names_in_ is not None and (
-            len(model.feature_names_in_) != model.n_features_in_
-        ):
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        self.forest_ = Forest.from_arrays(unnested("forest", arrays), self.n_features_in_)
+        self._start = np.array(state["start"], np.float64)
+        n_outputs = len(self._start)
+        if not np.isfinite(self._start).all() or self.forest_.n_trees % n_outputs:
             raise ModelFileError(
-                f"the model file has {len(model.feature_names_in_)} feature names for "
-                f"{model.n_features_in_} features: save the model again"
+                f"the model file has {self.forest_.n_trees} trees for {n_outputs} outputs that "
+                f"start at {self._start}: save the model again"
             )
-        model.forest_ = Forest.from_arrays(unnested("forest", arrays), model.n_features_in_)
-        model.history_ = state["history"]
-        model.best_iteration_ = int(state["best_iteration"])
-        model._start = float(state["start"])
-        model._base = base
-        model._data_fingerprint = state["data"]
-        return model
-
-
-def _checkpoint_of(model: BoostedTrees, keep: Callable[[Run], None]) -> Callable[[Run, Any], None]:
-    def save(run: Run, path: Any) -> None:
-        keep(run)
-        model.save(path)
-
-    return save
-
-
-def _comparable(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON has them: measures by name, numpy's numbers as Python's."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, Measure):
-            return str(value)
-        return value.item() if isinstance(value, np.generic) else value
-
-    return {name: plain(value) for name, value in params.items()}

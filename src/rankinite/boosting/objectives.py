@@ -6,6 +6,7 @@ higher score, and w ≥ 0 is the loss's second derivative. A leaf's Newton step 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import numpy as np
@@ -24,16 +25,20 @@ from rankinite.trees import gradients, sums_over_leaves
 LONGEST_STEP = 10.0
 
 
+# λ and w, each of shape (n_rows,).
+Pull = tuple[np.ndarray, np.ndarray]
+
+
 class Objective(Protocol):
-    """What the boosting loop asks."""
+    """What a round of trees asks. Most objectives have one output, the score itself."""
 
     longest_step: float
 
-    def start(self) -> float:
-        """The score of every row before the first tree."""
+    def start(self) -> np.ndarray:
+        """The outputs of every row before the first tree, shape (n_outputs,)."""
 
-    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
-        """λ and w, each of shape (n_rows,)."""
+    def gradients(self, outputs: np.ndarray, round_number: int) -> Iterable[Pull]:
+        """λ and w for each output, from outputs of shape (n_outputs, n_rows)."""
 
 
 class RankingObjective:
@@ -63,13 +68,13 @@ class RankingObjective:
             seed=seed,
         )
 
-    def start(self) -> float:
+    def start(self) -> np.ndarray:
         """Zero: only differences of scores matter."""
-        return 0.0
+        return np.zeros(1)
 
-    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+    def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
         """λ and w of the pairs at these scores."""
-        return self._lambdas(scores, round_number)
+        return [self._lambdas(outputs[0], round_number)]
 
 
 class LeastSquares:
@@ -82,15 +87,15 @@ class LeastSquares:
         self._weight = document_weights(dataset)
         self._communicator = communicator
 
-    def start(self) -> float:
+    def start(self) -> np.ndarray:
         """The weighted mean of the labels."""
         total = exact_sum(self._weight * self._y, self._communicator)
         mass = exact_sum(self._weight, self._communicator)
-        return total / mass if mass > 0 else 0.0
+        return np.array([total / mass if mass > 0 else 0.0])
 
-    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+    def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
         """The weighted residual, and the weight."""
-        return self._weight * (self._y - scores), self._weight
+        return [(self._weight * (self._y - outputs[0]), self._weight)]
 
 
 class Logistic:
@@ -113,22 +118,22 @@ class Logistic:
         self._sigma = sigma
         self._communicator = communicator
 
-    def start(self) -> float:
+    def start(self) -> np.ndarray:
         """Half the log-odds of the mean target (Friedman 2001, algorithm 5)."""
         total = exact_sum(self._weight * self._targets, self._communicator)
         mass = exact_sum(self._weight, self._communicator)
         if mass <= 0:
-            return 0.0
+            return np.zeros(1)
         # A target that never varies has infinite odds; stay a step short of certainty.
         mean = min(max(total / mass, 1e-6), 1 - 1e-6)
-        return float(np.log(mean / (1 - mean)) / (2 * self._sigma))
+        return np.log([mean / (1 - mean)]) / (2 * self._sigma)
 
-    def gradients(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
+    def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
         """2σ(R − P) and 4σ²P(1 − P), times the weight."""
-        p = probability(scores, self._sigma)
+        p = probability(outputs[0], self._sigma)
         two_sigma = 2 * self._sigma
         lam = self._weight * two_sigma * (self._targets - p)
-        return lam, self._weight * two_sigma**2 * p * (1 - p)
+        return [(lam, self._weight * two_sigma**2 * p * (1 - p))]
 
 
 def probability(scores: np.ndarray, sigma: float) -> np.ndarray:

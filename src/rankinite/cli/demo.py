@@ -82,7 +82,8 @@ def _make_folder(output: Path) -> None:
 
 
 def _train(parts: Parts, seed: int) -> dict[str, BoostedTrees]:
-    from rankinite.boosting import MART, LambdaMART, Progress
+    from rankinite.boosting import MART, LambdaMART
+    from rankinite.training import Progress
 
     stop: dict[str, Any] = {
         "n_estimators": N_TREES,

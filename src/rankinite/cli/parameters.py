@@ -17,7 +17,10 @@ import typer
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankinite.boosting.boosted_trees import BoostedTrees
+    from rankinite.training import Learner
+
+# The rankers by what --ranker calls them, and as they are called in Python.
+RANKERS = {"lambdamart": "LambdaMART", "mart": "MART"}
 
 _LEARN, _TREES, _STOP = "What to learn", "Trees", "When to stop"
 
@@ -128,22 +131,23 @@ def _as_parameter(name: str, option: RankerOption) -> inspect.Parameter:
     )
 
 
-def make_ranker(kind: str, parameters: dict[str, Any]) -> BoostedTrees:
+def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     """A ranker with these parameters, all of them checked, so that no data is read in vain.
 
     Parameters
     ----------
-    kind : {"lambdamart", "mart"}
+    kind : str
+        One of `RANKERS`.
     parameters : dict
         By the name of the parameter; `base_model` is a path.
     """
-    from rankinite.boosting import MART, LambdaMART
+    import rankinite
     from rankinite.models import load
 
-    kinds: dict[str, type[BoostedTrees]] = {"lambdamart": LambdaMART, "mart": MART}
-    if kind not in kinds:
-        raise ParameterError(f"ranker must be one of {', '.join(kinds)}, got {kind!r}")
-    known = kinds[kind]._parameter_names()
+    if kind not in RANKERS:
+        raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
+    learner = getattr(rankinite, RANKERS[kind])
+    known = learner._parameter_names()
     for name in parameters:
         if name not in known:
             raise ParameterError(
@@ -152,6 +156,6 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> BoostedTrees:
     given = dict(parameters)
     if "base_model" in given:
         given["base_model"] = load(given["base_model"])
-    ranker = kinds[kind](**given)
+    ranker: Learner = learner(**given)
     ranker._check_params()
     return ranker

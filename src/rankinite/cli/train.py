@@ -13,16 +13,15 @@ from rankinite.cli.compiling import compile_ahead
 from rankinite.cli.inputs import Expected, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Label, Qid
 from rankinite.cli.outputs import check_writable
-from rankinite.cli.parameters import make_ranker, takes_ranker_parameters
+from rankinite.cli.parameters import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.cli.reporting import INTERRUPTED
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankinite.boosting.boosted_trees import BoostedTrees
-    from rankinite.boosting.loop import Callback
     from rankinite.cli.training_log import TrainingLog
     from rankinite.data import Dataset
     from rankinite.measures import Evaluation
+    from rankinite.training import Callback, Learner
 
 _RUN_PANEL = "The run"
 
@@ -35,11 +34,11 @@ def train(
     *,
     parameters: dict[str, Any],
     valid: Annotated[
-        Path | None, typer.Option(help="Data to measure after every tree.", show_default=False)
+        Path | None, typer.Option(help="Data to measure after every round.", show_default=False)
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("ranker.rk"),
     ranker: Annotated[
-        str, typer.Option(metavar="lambdamart|mart", help="The kind of ranker.")
+        str, typer.Option(metavar="NAME", help=f"The kind of ranker: {', '.join(RANKERS)}.")
     ] = "lambdamart",
     measures: Annotated[
         str | None,
@@ -86,7 +85,7 @@ def train(
         ),
     ] = None,
     checkpoint_every: Annotated[
-        int, typer.Option(help="Trees between two checkpoints.", rich_help_panel=_RUN_PANEL)
+        int, typer.Option(help="Rounds between two checkpoints.", rich_help_panel=_RUN_PANEL)
     ] = 50,
     resume: Annotated[
         Path | None,
@@ -99,7 +98,7 @@ def train(
     log: Annotated[
         Path | None,
         typer.Option(
-            help="Append one JSON object a tree to this file.",
+            help="Append one JSON object a round to this file.",
             show_default=False,
             rich_help_panel=_RUN_PANEL,
         ),
@@ -121,7 +120,8 @@ def train(
     names = _measures_at_the_end(measures, learner, valid)
     names_of_features = None if features is None else features.split(",")
     roles = {"label": label, "qid": qid, "weight": weight, "features": names_of_features}
-    compile_ahead(str(learner._watched_measure()))
+    if learner.learns_from_bins:
+        compile_ahead(str(learner._watched_measure()))
     data = _read(train_data, valid, learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
@@ -144,7 +144,7 @@ def train(
 class TrainingRun:
     """A ranker with its data, from the start to the saved model."""
 
-    ranker: BoostedTrees
+    ranker: Learner
     data: Dataset
     valid: Dataset | None
     log: TrainingLog | None = None
@@ -175,16 +175,16 @@ class TrainingRun:
 
     def conclude(self, measures: list[str], model: Path, valid_path: Path | None) -> None:
         """Save the model, evaluate it, and tell."""
-        learned = hasattr(self.ranker, "forest_") and self.ranker.forest_.n_trees > 0
-        if not learned:
-            typer.echo("interrupted before the first tree: there is nothing to save", err=True)
+        if not self.ranker.__sklearn_is_fitted__():
+            unit = self.ranker._unit
+            typer.echo(f"interrupted before the first {unit}: there is nothing to save", err=True)
             raise typer.Exit(INTERRUPTED)
         self.ranker.save(model)
         evaluation = self._evaluation(measures)
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
             self.log.end(self.ranker, means, self.seconds, self.interrupted)
-        typer.echo(_trees_in_words(self.ranker, self.valid is not None))
+        typer.echo(_in_words(self.ranker, self.valid is not None))
         if evaluation is not None:
             typer.echo(f"on {valid_path}:\n{evaluation}")
         typer.echo(f"model: {model}")
@@ -201,9 +201,7 @@ class TrainingRun:
         return None if self.valid is None else evaluate(self.ranker, self.valid, measures)
 
 
-def _measures_at_the_end(
-    measures: str | None, ranker: BoostedTrees, valid: Path | None
-) -> list[str]:
+def _measures_at_the_end(measures: str | None, ranker: Learner, valid: Path | None) -> list[str]:
     from rankinite.measures.evaluation import measure_list
 
     if valid is None:
@@ -219,7 +217,7 @@ def _measures_at_the_end(
 def _read(
     train_data: Path,
     valid: Path | None,
-    ranker: BoostedTrees,
+    ranker: Learner,
     n_features: int | None,
     roles: dict[str, Any],
 ) -> dict[Path, Dataset]:
@@ -227,7 +225,8 @@ def _read(
     from rankinite._numba import threads
     from rankinite.data import read
 
-    max_bins = ranker.max_bins if ranker.base_model is None else None
+    binned = ranker.learns_from_bins and ranker.base_model is None
+    max_bins = ranker.get_params(deep=False)["max_bins"] if binned else None
     with threads(ranker.n_threads):
         rows = read(train_data, n_features=n_features, max_bins=max_bins, **roles)
         data = {train_data: rows}
@@ -244,7 +243,7 @@ def _read(
 
 
 def _callbacks(checkpoint: Path | None, every: int, quiet: bool) -> list[Callback]:
-    from rankinite.boosting import Checkpoint, Progress
+    from rankinite.training import Checkpoint, Progress
 
     callbacks: list[Callback] = [] if quiet else [Progress()]
     if checkpoint is not None:
@@ -252,15 +251,15 @@ def _callbacks(checkpoint: Path | None, every: int, quiet: bool) -> list[Callbac
     return callbacks
 
 
-def _trees_in_words(ranker: BoostedTrees, has_valid: bool) -> str:
-    kept, best = ranker.forest_.n_trees, ranker.best_iteration_
-    words = f"{type(ranker).__name__} with {kept} trees"
+def _in_words(ranker: Learner, has_valid: bool) -> str:
+    words = ranker.in_words()
     if not has_valid:
         return words
-    watched = str(ranker._watched_measure())
-    grown = len(ranker.history_["valid"][watched])
-    if kept < grown:
-        return f"{words}, the best by {watched} of {grown} that were grown"
+    watched, unit = str(ranker._watched_measure()), ranker._unit
+    kept, best = ranker.n_rounds_, ranker.best_iteration_
+    done = len(ranker.history_["valid"][watched])
+    if kept < done:
+        return f"{words}, the best by {watched} of {done} {unit}s"
     if best < kept:
         return f"{words} ({watched} was highest after {best} of them)"
     return words

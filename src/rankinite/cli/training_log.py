@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import rankinite
-from rankinite.boosting import Log
-from rankinite.boosting.boosted_trees import BoostedTrees
-from rankinite.boosting.loop import Run
 from rankinite.cli.outputs import number_or_none
 from rankinite.data import Dataset
+from rankinite.training import Learner, Log, Run
 
 
 class TrainingLog(Log):
     """A log that is told the start and the end by the command, which knows more than the loop."""
 
-    def start(
-        self, ranker: BoostedTrees, base_model: Path | None, data: dict[Path, Dataset]
-    ) -> None:
+    def start(self, ranker: Learner, base_model: Path | None, data: dict[Path, Dataset]) -> None:
         """Log the version, the parameters and the shape of each file of data."""
         parameters = {name: _plain(v) for name, v in ranker.get_params(deep=False).items()}
         shapes = [
@@ -44,13 +40,13 @@ class TrainingLog(Log):
         """Wait for `end`: the final measures are not known yet."""
 
     def end(
-        self, ranker: BoostedTrees, measures: dict[str, float], seconds: float, interrupted: bool
+        self, ranker: Learner, measures: dict[str, float], seconds: float, interrupted: bool
     ) -> None:
         """Log what came out, and close the file."""
         self.write(
             {
                 "event": "end",
-                "trees": ranker.forest_.n_trees,
+                f"{ranker._unit}s": ranker.n_rounds_,
                 "best_iteration": ranker.best_iteration_,
                 "measures": {name: number_or_none(value) for name, value in measures.items()},
                 "seconds": round(seconds, 4),

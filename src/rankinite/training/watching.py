@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from rankinite.boosting.loop import Watched
 from rankinite.data import Dataset
 from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.errors import DataError, ParameterError
@@ -41,10 +40,9 @@ def leading_set(sets: dict[str, Dataset]) -> str:
     return "valid" if "valid" in sets else list(sets)[-1]
 
 
-def check_watchable(watched: dict[str, Watched], name: str) -> None:
-    """Refuse to stop early by a measure that has no value on the set."""
-    rows = watched[name]
-    for measure_name, value in rows.evaluate(rows.scores).items():
+def check_watchable(values: dict[str, float], name: str) -> None:
+    """Refuse to stop early by measures that have no value on the set called `name`."""
+    for measure_name, value in values.items():
         if np.isnan(value):
             raise DataError(
                 f"early_stopping cannot watch {measure_name} on the validation set {name!r}, where "
@@ -53,8 +51,8 @@ def check_watchable(watched: dict[str, Watched], name: str) -> None:
             )
 
 
-def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
-    """A validation set in the bins of the training data."""
+def check_like(rows: Dataset, train: Dataset, name: str) -> None:
+    """Refuse a validation set whose features are not those of the training data."""
     check_features(
         f"the validation set {name!r}",
         rows.n_features,
@@ -62,6 +60,11 @@ def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> 
         train.n_features,
         train.feature_names,
     )
+
+
+def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
+    """A validation set in the bins of the training data."""
+    check_like(rows, train, name)
     if rows.X is not None:
         return apply_mapper(rows.X, mapper)
     binned = rows.binned_as_saved()

@@ -10,13 +10,13 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from rankinite.boosting.loop import History, Run
 from rankinite.errors import DataError
 from rankinite.models.parameters import Whole
+from rankinite.training.run import History, Run
 
 
 def best_round(history: History, name: str, measure: str) -> int:
-    """Number of trees at which the measure was highest, the fewest of equals; 0 without values."""
+    """Number of rounds at which the measure was highest, the fewest of equals; 0 without values."""
     values = np.array(history.get(name, {}).get(measure, ()))
     if len(values) == 0 or np.isnan(values).all():
         return 0
@@ -37,7 +37,7 @@ class EarlyStopping:
     def ends(self, run: Run) -> bool:
         """Whether the best round lies far enough back."""
         best = best_round(run.history, self.name, self.measure)
-        return len(run.trees) - best >= self.rounds
+        return run.n_done - best >= self.rounds
 
     def after_round(self, run: Run) -> bool:
         """Whether the run is to end."""
@@ -66,18 +66,18 @@ class Checkpoint:
 
     def after_round(self, run: Run) -> bool:
         """Save when it is time; never stops the run."""
-        if self.save is not None and len(run.trees) % self.every == 0:
+        if self.save is not None and run.n_done % self.every == 0:
             self.save(run, self.path)
         return False
 
     def finish(self, run: Run) -> None:
         """Save what the run has come to."""
-        if self.save is not None and run.trees:
+        if self.save is not None and run.n_done:
             self.save(run, self.path)
 
 
 class Log:
-    """Append one JSON object a round to a file: the tree's number, the seconds, the measures."""
+    """Append one JSON object a round to a file: the round's number, the seconds, the measures."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -98,14 +98,14 @@ class Log:
     def after_round(self, run: Run) -> bool:
         """Log the round; never stops the run."""
         self.write(
-            {"event": "round", "trees": len(run.trees), "seconds": round(run.seconds, 4)}
+            {"event": "round", f"{run.unit}s": run.n_done, "seconds": round(run.seconds, 4)}
             | run.latest()
         )
         return False
 
     def finish(self, run: Run) -> None:
         """Log the end."""
-        self.write({"event": "end", "trees": len(run.trees), "seconds": round(run.seconds, 4)})
+        self.write({"event": "end", f"{run.unit}s": run.n_done, "seconds": round(run.seconds, 4)})
         self._file.close()
 
 
@@ -131,7 +131,7 @@ class Progress:
         """Show the round; never stops the run."""
         if self.stream.isatty():
             self._advance(run)
-        elif len(run.trees) % self.every == 0 or len(run.trees) == 1:
+        elif run.n_done % self.every == 0 or run.n_done == 1:
             self._line(run)
         return False
 
@@ -140,7 +140,7 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
-        elif run.trees and len(run.trees) % self.every != 0 and len(run.trees) != 1:
+        elif run.n_done and run.n_done % self.every != 0 and run.n_done != 1:
             self._line(run)
 
     def _advance(self, run: Run) -> None:
@@ -149,7 +149,7 @@ class Progress:
             from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
-                TextColumn("tree {task.completed}/{task.total}"),
+                TextColumn(f"{run.unit} {{task.completed}}/{{task.total}}"),
                 BarColumn(),
                 TextColumn("{task.description}"),
                 TimeRemainingColumn(),
@@ -158,13 +158,13 @@ class Progress:
             )
             self._task = self._bar.add_task("", total=run.n_rounds, completed=run.n_taken_over)
             self._bar.start()
-        self._bar.update(self._task, completed=len(run.trees), description=_measures(run))
+        self._bar.update(self._task, completed=run.n_done, description=_measures(run))
 
     def _line(self, run: Run) -> None:
-        n_grown = max(1, len(run.trees) - run.n_taken_over)
-        left = run.seconds / n_grown * (run.n_rounds - len(run.trees))
+        n_grown = max(1, run.n_done - run.n_taken_over)
+        left = run.seconds / n_grown * (run.n_rounds - run.n_done)
         print(
-            f"tree {len(run.trees)}/{run.n_rounds}  {_measures(run)}  "
+            f"{run.unit} {run.n_done}/{run.n_rounds}  {_measures(run)}  "
             f"{run.seconds:.1f} s, {left:.0f} s left at most",
             file=self.stream,
             flush=True,

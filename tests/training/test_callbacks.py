@@ -8,9 +8,7 @@ import pytest
 
 import rankinite as rk
 from boosting.small import QUICK, StopAfter, train_and_valid, with_labels
-from rankinite.boosting import EarlyStopping, Log, Progress
-from rankinite.boosting.callbacks import best_round
-from rankinite.boosting.loop import Run
+from rankinite.training import EarlyStopping, Log, Progress, Run, best_round
 
 
 class Terminal(io.StringIO):
@@ -34,7 +32,7 @@ def test_best_round():
     [([1.0], False), ([1.0, 0.5], False), ([1.0, 0.5, 0.7], True), ([0.1, 0.0, 0.2], False)],
 )
 def test_early_stopping_waits_so_many_rounds(values, ends):
-    run = Run(10, trees=[None] * len(values), history={"valid": {"m": values}})
+    run = Run(10, n_done=len(values), history={"valid": {"m": values}})
     stopping = EarlyStopping(2, "valid", "m")
     assert stopping.after_round(run) is ends
     stopping.finish(run)
@@ -49,9 +47,9 @@ def test_callbacks_see_every_round_and_can_end_the_run():
             self.last = last
 
         def after_round(self, run):
-            assert len(run.trees) == len(run.history["valid"]["ndcg@10"])
-            seen.append((self.last, len(run.trees)))
-            return len(run.trees) == self.last
+            assert run.n_done == len(run.history["valid"]["ndcg@10"])
+            seen.append((self.last, run.n_done))
+            return run.n_done == self.last
 
         def finish(self, run):
             seen.append((self.last, "end"))
@@ -106,10 +104,10 @@ def test_progress_shows_a_bar_on_a_terminal():
 
 def test_time_left_counts_only_the_rounds_of_this_run():
     stream = io.StringIO()
-    run = Run(100, trees=[None] * 91, seconds=2.0, n_taken_over=90)
+    run = Run(100, n_done=91, seconds=2.0, n_taken_over=90)
     Progress(every=91, stream=stream).after_round(run)
     assert "2.0 s, 18 s left at most" in stream.getvalue()
-    Progress(stream=stream).finish(Run(91, trees=[None] * 91, n_taken_over=91))
+    Progress(stream=stream).finish(Run(91, n_done=91, n_taken_over=91))
     assert "0.0 s, 0 s left at most" in stream.getvalue()
 
 

@@ -1,0 +1,101 @@
+"""A round of boosted trees: λ and w, a tree grown on them for each output, and Newton steps."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite.boosting.objectives import Objective
+from rankinite.data.binning import BinnedMatrix
+from rankinite.data.seeds import derive_seed
+from rankinite.trees import (
+    Gradients,
+    Grower,
+    GrownTree,
+    Tree,
+    add_grown_tree,
+    add_tree,
+    gradients,
+    pack_least_squares,
+    pack_newton,
+    sums_over_leaves,
+)
+
+# A tree for each output.
+Trees = tuple[Tree, ...]
+
+
+class TreeStage:
+    """Learns one tree for each output of the objective a round.
+
+    Parameters
+    ----------
+    objective : Objective
+    grower : Grower
+    scores : ndarray of float64, shape (n_outputs, n_rows)
+        Of the training rows before the first round; updated in place.
+    learning_rate : float
+    seed : int
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        grower: Grower,
+        scores: np.ndarray,
+        learning_rate: float,
+        seed: int,
+    ) -> None:
+        self.objective = objective
+        self.grower = grower
+        self.scores = scores
+        self.learning_rate = learning_rate
+        self.seed = seed
+
+    def learn(self, round_number: int) -> Trees:
+        """Grow trees at the present scores, and add them."""
+        # The gradients of all outputs are those before the first of the round's trees.
+        pulls = list(self.objective.gradients(self.scores, round_number))
+        return tuple(
+            self._learn_output(output, round_number, *pull) for output, pull in enumerate(pulls)
+        )
+
+    def _learn_output(self, output: int, round_number: int, lam: np.ndarray, w: np.ndarray) -> Tree:
+        grower = self.grower
+        forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
+        grown = _grow(grower, forces, bends, self._seed(round_number, output))
+        steps = newton_steps(grown, forces, bends, self.objective.longest_step, grower)
+        tree = grown.tree.with_values(self.learning_rate * steps)
+        add_grown_tree(grown, tree.value, self.scores[output])
+        return tree
+
+    def _seed(self, round_number: int, output: int) -> np.uint64:
+        parts = (self.seed, round_number, "tree")
+        return derive_seed(*parts) if output == 0 else derive_seed(*parts, output)
+
+    def repeat(self, member: Trees) -> None:
+        """Add the trees of an earlier round."""
+        self.add(member, self.grower.binned, self.scores)
+
+    def add(self, member: Trees, rows: BinnedMatrix, scores: np.ndarray) -> None:
+        """Add the trees of a round to the scores of rows, shape (n_outputs, n_rows)."""
+        for tree, outputs in zip(member, scores, strict=True):
+            add_tree(tree, rows, outputs)
+
+
+def _grow(grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64) -> GrownTree:
+    if grower.parameters.split == "newton":
+        return grower.grow(pack_newton(lam, w, grower.n_rows), seed)
+    return grower.grow(pack_least_squares(lam, grower.n_rows), seed)
+
+
+def newton_steps(
+    grown: GrownTree, lam: Gradients, w: Gradients, longest: float, grower: Grower
+) -> np.ndarray:
+    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way."""
+    place = (grown.rows, grown.starts, grown.stops, grower.n_rows, grower.communicator)
+    forces = sums_over_leaves(lam, *place)
+    masses = sums_over_leaves(w, *place)
+    # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
+    steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
+    np.divide(forces, masses, out=steps, where=masses > 0)
+    return np.clip(steps, -longest, longest)

@@ -1,0 +1,63 @@
+"""A training run as its callbacks see it, round by round."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+# history["valid"]["ndcg@10"][t] is the mean of the measure after t + 1 rounds.
+History = dict[str, dict[str, list[float]]]
+
+
+@dataclass
+class Run:
+    """The state of a training run; callbacks see it after every round.
+
+    Attributes
+    ----------
+    n_rounds : int
+        Most rounds that the run may have.
+    unit : str
+        What a round is called: "tree", "round", "epoch".
+    n_done : int
+        Rounds so far, those of an interrupted run included.
+    seconds : float
+        Of the rounds that were not taken over from an interrupted run.
+    """
+
+    n_rounds: int
+    unit: str = "tree"
+    n_done: int = 0
+    history: History = field(default_factory=dict)
+    seconds: float = 0.0
+    n_taken_over: int = 0
+
+    def latest(self) -> dict[str, float]:
+        """The newest value of every watched measure, by "set measure"."""
+        return {
+            f"{name} {measure}": values[-1]
+            for name, measures in self.history.items()
+            for measure, values in measures.items()
+            if values
+        }
+
+    def note(self, values: dict[str, dict[str, float]]) -> None:
+        """Add a round, with the measures of every set, to the history."""
+        for name, measures in values.items():
+            for measure, value in measures.items():
+                self.history.setdefault(name, {}).setdefault(measure, []).append(value)
+        self.n_done += 1
+
+
+class Callback(Protocol):
+    """Called after every round.
+
+    One that ends runs by their history alone may also have ``ends(run) -> bool``: it is asked
+    about the rounds that are taken over from an interrupted run, which are not called again.
+    """
+
+    def after_round(self, run: Run) -> bool:
+        """Look at the run; True ends it."""
+
+    def finish(self, run: Run) -> None:
+        """The run has ended, in whatever way."""
