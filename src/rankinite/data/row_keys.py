@@ -24,7 +24,7 @@ def row_keys(
     # No weight is a weight of 1 everywhere, and must give the same model.
     weight = np.ones(binned.n_rows) if weight is None else weight
     keys = np.empty(binned.n_rows, np.uint64)
-    words, extras = binned.blocks.view(np.uint64), _bits(labels, weight)
+    words, extras = binned.blocks.view(np.uint64), bits(labels, weight)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
     return keys
 
@@ -44,7 +44,7 @@ def fingerprint(
         What else belongs to a row.
     """
     words = np.empty((0, len(keys), 2), np.uint64)
-    extras = np.concatenate([keys[np.newaxis], _bits(*columns)])
+    extras = np.concatenate([keys[np.newaxis], bits(*columns)])
     hashes = np.empty(len(keys), np.uint64)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, hashes)
     digest = hashlib.sha256(binned.mapper.edges.tobytes())
@@ -53,6 +53,6 @@ def fingerprint(
     return digest.hexdigest()[:16]
 
 
-def _bits(*columns: np.ndarray) -> np.ndarray:
+def bits(*columns: np.ndarray) -> np.ndarray:
     """Columns as the words of their floats; −0 becomes 0."""
     return np.stack([np.asarray(column, np.float64) + 0.0 for column in columns]).view(np.uint64)
