@@ -27,6 +27,8 @@ _HOMES = {
     "compare": "rankinite.measures",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",

@@ -1,5 +1,7 @@
 """The loss beside the λ path itself: gradients, values, layouts, and what it refuses."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def gradient(loss, scores, *args, dtype=torch.float64, **options):
 def padded(values, offsets, filler):
     sizes = np.diff(offsets)
     batch = np.full((len(sizes), sizes.max() + 2), filler)
-    for query, (first, last) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for query, (first, last) in enumerate(pairwise(offsets)):
         batch[query, : last - first] = values[first:last]
     return batch
 
@@ -95,7 +97,7 @@ def test_padded_flat_and_single_queries_agree(spec):
         np.testing.assert_array_equal(batch[mask.numpy()], flat)
         np.testing.assert_array_equal(batch[~mask.numpy()], 0.0)
     total = 0.0
-    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, last in pairwise(offsets):
         own_cost, own = gradient(loss, scores[first:last], labels[first:last])
         np.testing.assert_array_equal(own, flat[first:last])
         total += own_cost

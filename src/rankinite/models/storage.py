@@ -13,6 +13,8 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 _HOMES = {
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "LinearScorer": "rankinite.models.scorer",
 }
 # Models whose file is not enough: a part of them is the user's own code. How to load them.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 
 from rankinite.data import Dataset
+from rankinite.data.canonical import Canonical
 from rankinite.data.grouping import ranges
 from rankinite.data.seeds import derive_seed
 from rankinite.errors import DataError
@@ -81,8 +81,10 @@ class Epochs:
     ----------
     module : torch.nn.Module
     optimizer : torch.optim.Optimizer
+    order : Canonical
+        The order of the rows.
     gradients : LambdaGradients
-        Of the queries in their canonical order.
+        Of the queries in that order.
     X : ndarray, shape (n_rows, n_features)
         What the net is given, in that order.
     first_scores : ndarray of float64, shape (n_rows,)
@@ -96,6 +98,7 @@ class Epochs:
         self,
         module: torch.nn.Module,
         optimizer: torch.optim.Optimizer,
+        order: Canonical,
         gradients: LambdaGradients,
         X: np.ndarray,
         first_scores: np.ndarray,
@@ -105,20 +108,13 @@ class Epochs:
         self.module = module
         self.optimizer = optimizer
         self.gradients = gradients
+        self._order = order
         self.queries_per_step = queries_per_step
         self.seed = seed
         self._device, dtype = place_of(module)
         self._X = torch.from_numpy(X).to(dtype)
         self._first_scores = torch.from_numpy(first_scores).to(dtype)
-        # Without two different labels there is nothing to learn from a query.
-        self._queries = np.array(
-            [
-                query
-                for query, (first, last) in enumerate(pairwise(gradients.offsets))
-                if np.ptp(gradients.labels[first:last]) > 0
-            ],
-            dtype=np.int64,
-        )
+        self._queries = np.flatnonzero(~gradients.blank)
 
     @property
     def work(self) -> int:
@@ -130,8 +126,8 @@ class Epochs:
     def learn(self, number: int) -> float:
         """One epoch; returns the mean cost of a query, or NaN if the net has none any more."""
         self.module.train()
-        draw = np.random.default_rng(int(derive_seed(self.seed, number, "rows")))
-        shuffled = draw.permutation(self._queries)
+        seed = derive_seed(self.seed, number, "queries")
+        shuffled = self._order.shuffled(self._queries, seed)
         costs = []
         for first in range(0, len(shuffled), self.queries_per_step):
             costs.append(self._step(shuffled[first : first + self.queries_per_step], number))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable
 from threading import Lock
 from typing import Any
@@ -20,8 +21,18 @@ Preparation = Callable[[np.ndarray], np.ndarray]
 # is added up may depend on its shape, and a row must have the same score in every batch.
 BLOCK_ROWS = 1024
 
-# Random numbers of PyTorch come from one generator for the whole process.
+# Random numbers of PyTorch come from one generator for the whole process: nets that are made at
+# the same time must not take each other's.
 _generator = Lock()
+
+
+def _after_a_fork() -> None:
+    global _generator
+    _generator = Lock()  # the old one may have been held
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_a_fork)
 
 
 def make_module(given: Any, n_features: int, seed: int) -> torch.nn.Module:

@@ -178,7 +178,7 @@ class TorchRanker(Learner):
         X = feature_values(dataset)
         standardizer = self._standardizer_of(X, order)
         prepare = preparation(standardizer)
-        seed = int(derive_seed(int(self.random_state), "net")) >> 1
+        seed = int(derive_seed(int(self.random_state), "weights")) >> 1
         module = make_module(self.module, dataset.n_features, seed)
         watched = {
             name: Watched(rows, base, mean_of(self._watched_measure(), rows))
@@ -192,6 +192,7 @@ class TorchRanker(Learner):
         epochs = Epochs(
             module,
             self._optimizer_of(module),
+            order,
             self._gradients_of(order),
             prepare(X[order.rows]),
             first_scores[order.rows],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -14,6 +15,21 @@ SMALL_STEP = 10**7
 
 _lock = Lock()
 _inside: list[int] = []  # one entry a scope: the number of threads before it
+
+
+def _after_a_fork() -> None:
+    """Give a forked process one thread: it would wait forever for those that it does not have.
+
+    OpenMP's threads are not copied. PyTorch does the same in the workers of its data loader.
+    """
+    global _lock
+    _lock = Lock()
+    _inside.clear()
+    torch.set_num_threads(1)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_a_fork)
 
 
 @contextmanager
