@@ -27,6 +27,7 @@ _HOMES = {
     "compare": "rankinite.measures",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "McRank": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
