@@ -16,10 +16,16 @@ most, and no query drowns the others. This is not in the papers; LightGBM does i
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
+from rankinite.data.grouping import ranges
 from rankinite.data.seeds import derive_seed
+from rankinite.lambdas._cost_kernels import all_costs, cost_from_deltas
 from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures import BuiltIn, Judged, Measure
@@ -71,11 +77,11 @@ class LambdaGradients:
         self.seed = seed
         sizes = np.diff(offsets)
         self._factor = _document_factor(weight, query_weight, sizes)
-        self._orders = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self._orders = (np.arange(len(labels)) - np.repeat(offsets[:-1], sizes)).astype(np.int32)
         self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
         if self._judged is not None:
             self._prepare(self._judged)
-        self._depth = int(sizes.max()) if self._judged is None else self._judged.top
+        self._depth = int(sizes.max(initial=0)) if self._judged is None else self._judged.top
         self._top = self._depth if truncation is None else min(self._depth, truncation)
 
     def _prepare(self, judged: Judged) -> None:
@@ -191,6 +197,82 @@ class LambdaGradients:
             lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
         lam[inside][order] = self.sigma * own[0]
         curvature[inside][order] = self.sigma**2 * own[1]
+
+    def costs(self, scores: np.ndarray) -> np.ndarray:
+        """C = Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of every query, shape (n_queries,).
+
+        With |ΔZ| held as it is, −λ is the gradient of this cost (Burges 2010, section 7). Call it
+        after the λs at the same scores, whose ranking it takes. Query weights multiply. With
+        weights of documents no cost has the gradient −λ; here a pair has the mean of the two.
+        """
+        costs = np.zeros(len(self.offsets) - 1)
+        weight = np.ones(len(scores)) if self._factor is None else self._factor
+        judged = self._judged
+        if judged is None:
+            self._costs_of_own_measure(scores, weight, costs)
+            return costs
+        in_threads(
+            all_costs,
+            self._blocks,
+            judged.code,
+            scores,
+            self._grades,
+            judged.discounts,
+            judged.norms,
+            judged.blank,
+            self.offsets,
+            self._top,
+            self.sigma,
+            self.normalize,
+            self._by_grade,
+            self._own,
+            self._orders,
+            weight,
+            costs,
+        )
+        return costs
+
+    def select(self, queries: np.ndarray) -> LambdaGradients:
+        """The λ-gradients of some of the queries alone, whose documents follow each other.
+
+        Labels are not judged anew: a query keeps what all labels together say of it.
+
+        Parameters
+        ----------
+        queries : ndarray of int64, shape (n_chosen,)
+        """
+        sizes = self.offsets[queries + 1] - self.offsets[queries]
+        rows = ranges(self.offsets[queries], sizes)
+        part = copy(self)
+        part.offsets = np.concatenate([[0], np.cumsum(sizes)])
+        part.labels, part.keys = self.labels[rows], self.keys[rows]
+        part._factor = None if self._factor is None else self._factor[rows]
+        part._orders = self._orders[rows]
+        if self._judged is not None:
+            part._judged = replace(
+                self._judged, norms=self._judged.norms[queries], blank=self._judged.blank[queries]
+            )
+            part._grades, part._keys_by_grade = self._grades[rows], self._keys_by_grade[rows]
+            part._by_grade = self._by_grade[rows]
+            part._own, part._lower = self._own[rows], self._lower[rows]
+            part._units = self._units[queries]
+            part._blocks = query_blocks(part.offsets, rows_a_block=2_000)
+        return part
+
+    def _costs_of_own_measure(
+        self, scores: np.ndarray, weight: np.ndarray, costs: np.ndarray
+    ) -> None:
+        for query, (first, last) in enumerate(pairwise(self.offsets)):
+            labels = self.labels[first:last]
+            if last - first < 2 or self.measure.is_blank(labels):
+                continue
+            order = self._orders[first:last]
+            ranked = labels[order]
+            deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
+            s = self.sigma * scores[first:last][order]
+            costs[query] = cost_from_deltas(
+                deltas, s, ranked, weight[first:last][order], self._top, self.normalize
+            )
 
 
 def _document_factor(

@@ -55,6 +55,9 @@ class Learner(Ranker):
     # The parameter that bounds the rounds, and what a round is called.
     _rounds: ClassVar[str] = "n_estimators"
     _unit: ClassVar[str] = "tree"
+    # Parameters that are not in the model file as they stand. The number of threads belongs to the
+    # machine: the file of a model must not depend on it.
+    _not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
     # Whether a dataset that holds only bins is enough to train on.
     learns_from_bins: ClassVar[bool] = False
     # Whether a dataset with preferences is learned from them; labels are learned otherwise.
@@ -247,9 +250,7 @@ class Learner(Ranker):
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)
-        params.pop("base_model")
-        # Belongs to the machine: the file of a model must not depend on the number of threads.
-        params.pop("n_threads")
+        params = {name: value for name, value in params.items() if name not in self._not_in_file}
         own, arrays = self._own_state()
         state = {
             "params": comparable(params),

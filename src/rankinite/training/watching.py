@@ -47,7 +47,7 @@ def check_measurable(rows: Dataset, watched: Measure, name: str) -> None:
         )
 
 
-def leading_set(sets: dict[str, Dataset]) -> str:
+def leading_set(sets: Mapping[str, object]) -> str:
     """The name of the set that decides when to stop and which round was best."""
     return "valid" if "valid" in sets else list(sets)[-1]
 
