@@ -36,7 +36,8 @@ from rankinite.torch.module import (
 )
 from rankinite.torch.threads import threads_for
 from rankinite.training import Callback, Learner, Run
-from rankinite.training.watching import check_like, check_watchable, leading_set, mean_of
+from rankinite.training.learner import Merit
+from rankinite.training.watching import check_like, check_watchable, leading_set
 
 _KIND = "TorchRanker"
 
@@ -180,10 +181,7 @@ class TorchRanker(Learner):
         prepare = preparation(standardizer)
         seed = int(derive_seed(int(self.random_state), "weights")) >> 1
         module = make_module(self.module, dataset.n_features, seed)
-        watched = {
-            name: Watched(rows, base, mean_of(self._watched_measure(), rows))
-            for name, rows in sets.items()
-        }
+        watched = {name: Watched(rows, base, self._mean_on(rows)) for name, rows in sets.items()}
         for name, rows in sets.items():
             check_like(rows, dataset, name)
         if self.early_stopping is not None:
@@ -214,7 +212,7 @@ class TorchRanker(Learner):
         with threads_for(epochs.work), torch.random.fork_rng():
             torch.manual_seed(seed + 1)
             try:
-                self._run(run, epochs, kept, watched, prepare, all_callbacks)
+                self._run(run, epochs, kept, watched, self._merit(sets), prepare, all_callbacks)
             finally:
                 # A run that failed before its first epoch leaves the model as it was.
                 if run.n_done or kept.diverged:
@@ -226,11 +224,11 @@ class TorchRanker(Learner):
         epochs: Epochs,
         kept: Kept,
         watched: dict[str, Watched],
+        merit: Merit | None,
         prepare: Preparation,
         callbacks: Sequence[Callback],
     ) -> None:
         """Train epoch after epoch, and keep the weights of the best, or of the last."""
-        leading, spec = (leading_set(watched) if watched else ""), str(self._watched_measure())
         started = time.perf_counter()
         try:
             stop = False
@@ -243,7 +241,7 @@ class TorchRanker(Learner):
                 values = {"train": {"cost": cost}}
                 for name, rows in watched.items():
                     values.setdefault(name, {}).update(rows.measure(epochs.module, prepare))
-                kept.look_at(epochs.module, values[leading][spec] if watched else None)
+                kept.look_at(epochs.module, None if merit is None else merit(values))
                 run.note(values)
                 run.seconds = time.perf_counter() - started
                 # Every callback sees every round, also the last one.

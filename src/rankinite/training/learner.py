@@ -22,6 +22,9 @@ from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, be
 from rankinite.training.run import Callback, History, Run
 from rankinite.training.watching import check_measurable, leading_set, mean_of, named_sets
 
+# From the measures of the sets after a round to one number.
+Merit = Callable[[Mapping[str, Mapping[str, float]]], float]
+
 # Parameters that may differ between an interrupted run and the one that resumes it, of any
 # learner: they do not change what a round learns.
 _FREE_ON_RESUME = {"early_stopping", "n_threads", "verbose", "base_model"}
@@ -213,6 +216,15 @@ class Learner(Ranker):
         self.best_iteration_ = run.n_done
         self._base = base
         self._data_fingerprint = data
+
+    def _merit(self, sets: dict[str, Dataset]) -> Merit | None:
+        """How good a round is by the leading set, more is better; None without a set."""
+        if not sets:
+            return None
+        name = leading_set(sets)
+        watched = self._measure_on(sets[name])
+        sign = -1.0 if watched.lower_is_better else 1.0
+        return lambda values: sign * values[name][str(watched)]
 
     def _best_round(self, sets: dict[str, Dataset]) -> int:
         """The round at which the leading set's measure was best; all if there is none."""
