@@ -235,22 +235,24 @@ def missing_and_infinite_features(subject, folder):
     model = subject.make().fit(data)
     scores = model.predict(X)
     assert np.isfinite(scores).all() and np.ptp(scores) > 0
-    # Walking down by thresholds and by bins is the same.
-    assert same(model.predict(rk.read(folder / "binned")), scores)
+    if subject.kind.learns_from_bins:
+        # Walking down by thresholds and by bins is the same.
+        assert same(model.predict(rk.read(folder / "binned")), scores)
     assert np.isfinite(model.predict(np.full((3, N_FEATURES), np.nan))).all()
 
 
 @check
-def first_trees(subject, folder):
+def first_rounds(subject, folder):
     X, _, _ = subject.rows()
     model = subject.make(n_estimators=5).fit(subject.dataset())
+    name = subject.first_rounds
     for k in (1, 3, 5):
         shorter = subject.make(n_estimators=k).fit(subject.dataset())
-        assert same(model.predict(X, n_trees=k), shorter.predict(X))
-    assert np.ptp(model.predict(X, n_trees=0)) == 0
-    for n_trees in (-1, 6, 2.5):
-        with pytest.raises(rk.ParameterError, match="n_trees must be a whole number from 0 to 5"):
-            model.predict(X, n_trees=n_trees)
+        assert same(model.predict(X, **{name: k}), shorter.predict(X))
+    assert np.ptp(model.predict(X, **{name: 0})) == 0
+    for n_rounds in (-1, 6, 2.5):
+        with pytest.raises(rk.ParameterError, match=f"{name} must be a whole number from 0 to 5"):
+            model.predict(X, **{name: n_rounds})
 
 
 @check
@@ -277,11 +279,11 @@ def early_stopping(subject, folder):
     values = model.history_["valid"][str(rk.measure(model.measure))]
     best = int(np.argmax(values)) + 1
     assert len(values) == best + 3 < 40
-    assert model.best_iteration_ == best == model.forest_.n_trees
+    assert model.best_iteration_ == best == model.n_rounds_
     full = subject.make(**settings).fit(train, valid=valid)
-    assert full.forest_.n_trees == 40 and len(full.history_["valid"]) == 1
+    assert full.n_rounds_ == 40 and len(full.history_["valid"]) == 1
     assert full.best_iteration_ == np.argmax(next(iter(full.history_["valid"].values()))) + 1
-    assert same(full.predict(valid, n_trees=best), model.predict(valid))
+    assert same(full.predict(valid, **{subject.first_rounds: best}), model.predict(valid))
     evaluated = rk.evaluate(model, valid, model.measure)
     assert evaluated[model.measure] == values[best - 1]
 
@@ -310,6 +312,7 @@ OUT_OF_RANGE = {
     "min_samples_leaf": (0, 0.1),
     "max_bins": (1, 256, 10.0),
     "split": ("gini", None, 1),
+    "step": ("line", None, 1),
     "row_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),
@@ -366,6 +369,14 @@ def binned_files(subject, folder):
     train, valid = subject.dataset(), subject.valid()
     train.save(folder / "train")
     valid.save(folder / "valid", like=train)
+    if not subject.kind.learns_from_bins:
+        with pytest.raises(rk.DataError, match="holds only bins, and .*feature values"):
+            subject.make().fit(rk.read(folder / "train"))
+        with pytest.raises(rk.DataError, match="'valid' holds only bins, and .*feature values"):
+            subject.make().fit(train, valid=rk.read(folder / "valid"))
+        with pytest.raises(rk.DataError, match="holds only bins, and .* needs feature values"):
+            subject.make().fit(train).predict(rk.read(folder / "valid"))
+        return
     model = subject.make().fit(train, valid=valid)
     binned = rk.read(folder / "valid")
     again = subject.make().fit(rk.read(folder / "train"), valid=binned)
@@ -397,6 +408,8 @@ def nothing_to_learn(subject, folder):
             assert np.isfinite(scores).all() and np.ptp(scores) == 0
     one_row = subject.make().fit(X[:2], y[:2] * 0 + [0, 1], qid=[0, 0])
     assert np.isfinite(one_row.predict(X)).all()
+    if "min_samples_leaf" not in subject.make().get_params():
+        return
     huge = subject.make(min_samples_leaf=10**6, max_leaf_nodes=10**6).fit(X, y, qid=qid)
     assert np.ptp(huge.predict(X)) == 0
 
@@ -422,7 +435,7 @@ def seeds(subject, folder):
 
     assert same(predictions(random_state=5), predictions(random_state=5))
     assert same(predictions(random_state=5), predictions(random_state=6)) is not subject.random
-    for fraction in ("row_fraction", "feature_fraction"):
+    for fraction in {"row_fraction", "feature_fraction"} & set(subject.make().get_params()):
         drawn = predictions(random_state=5, **{fraction: 0.5})
         assert same(drawn, predictions(random_state=5, **{fraction: 0.5}))
         assert not same(drawn, predictions(random_state=6, **{fraction: 0.5}))
@@ -483,7 +496,7 @@ def threads_are_restored(subject, folder):
     with pytest.raises(RuntimeError, match="stop here"):
         subject.make(n_threads=1).fit(X, y, qid=qid, callbacks=[Interrupt()])
     with pytest.raises(rk.ParameterError):
-        model.predict(X, n_trees=-1)
+        model.predict(X, **{subject.first_rounds: -1})
     assert numba.get_num_threads() == before
 
 

@@ -25,6 +25,8 @@ class Subject:
     random: bool = True
     # Settings under which a document without weight is as good as absent.
     weighed: dict[str, Any] = field(default_factory=dict)
+    # The argument of predict that stops after so many rounds.
+    first_rounds: str = "n_trees"
 
     def make(self, **params):
         return self.kind(**{**self.params, **params})

@@ -25,6 +25,7 @@ _HOMES = {
     "measure": "rankinite.measures",
     "evaluate": "rankinite.measures",
     "compare": "rankinite.measures",
+    "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "load": "rankinite.models",

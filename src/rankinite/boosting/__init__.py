@@ -1,6 +1,7 @@
 """Boosting: one loop, and the rankers that use it."""
 
+from rankinite.boosting.lambdaboost import LambdaBoost
 from rankinite.boosting.lambdamart import LambdaMART
 from rankinite.boosting.mart import MART
 
-__all__ = ["MART", "LambdaMART"]
+__all__ = ["MART", "LambdaBoost", "LambdaMART"]
