@@ -370,11 +370,11 @@ def binned_files(subject, folder):
     train.save(folder / "train")
     valid.save(folder / "valid", like=train)
     if not subject.kind.learns_from_bins:
-        with pytest.raises(rk.DataError, match="holds only bins, and .*feature values"):
+        with pytest.raises(rk.DataError, match=r"holds only bins, and .*feature values"):
             subject.make().fit(rk.read(folder / "train"))
-        with pytest.raises(rk.DataError, match="'valid' holds only bins, and .*feature values"):
+        with pytest.raises(rk.DataError, match=r"'valid' holds only bins, and .*feature values"):
             subject.make().fit(train, valid=rk.read(folder / "valid"))
-        with pytest.raises(rk.DataError, match="holds only bins, and .* needs feature values"):
+        with pytest.raises(rk.DataError, match=r"holds only bins, and .* needs feature values"):
             subject.make().fit(train).predict(rk.read(folder / "valid"))
         return
     model = subject.make().fit(train, valid=valid)

@@ -5,6 +5,8 @@ cache while its features stream by, and a feature is read in long pieces. A sum 
 the caller adds the blocks up in their order, so no number depends on the threads.
 """
 
+import numpy as np
+
 from rankinite._numba import SUM_IN_ANY_ORDER, kernel
 
 
@@ -20,7 +22,8 @@ def _product(z, values):
 def _weighted_square(z, weight):
     total = 0.0
     for i in range(weight.shape[0]):
-        total += weight[i] * (z[i] * z[i])
+        x = np.float64(z[i])
+        total += weight[i] * x * x
     return total
 
 
