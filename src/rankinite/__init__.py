@@ -28,6 +28,8 @@ _HOMES = {
     "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",

@@ -29,3 +29,10 @@ def value_hashes(X, hashes):
             salt += golden
             total += mix(np.float64(value).view(np.uint64) ^ salt)
         hashes[row] = total
+
+
+@kernel()
+def scrambled(keys, seed, out):
+    """Other random words from random words and a seed, one for each."""
+    for k in range(keys.shape[0]):
+        out[k] = mix(keys[k] ^ seed)

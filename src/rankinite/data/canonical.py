@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankinite._numba import even_blocks, in_threads, query_blocks
-from rankinite.data._canonical_kernels import value_hashes
+from rankinite.data._canonical_kernels import scrambled, value_hashes
 from rankinite.data._row_key_kernels import content_keys
 from rankinite.data.dataset import Dataset
 from rankinite.data.grouping import ranges
@@ -71,6 +71,28 @@ class Canonical:
     def n_queries(self) -> int:
         """Number of queries that are left."""
         return len(self.queries)
+
+    @property
+    def judged(self) -> Dataset:
+        """Labels and queries in this order as a dataset without features, for measures."""
+        return Dataset._assemble(
+            X=None,
+            y=self.labels,
+            offsets=self.offsets,
+            qids=self.queries,
+            weight=None,
+            query_weight=self.query_weight,
+            feature_names=None,
+        )
+
+    def shuffled(self, queries: np.ndarray, seed: np.uint64) -> np.ndarray:
+        """Some of the queries, by their places, in a random order that their content decides.
+
+        So a query that is not there changes nothing in the order of the others.
+        """
+        hashes = np.empty(len(queries), np.uint64)
+        scrambled(self.query_keys[queries], seed, hashes)
+        return queries[np.argsort(hashes, kind="stable")]
 
 
 def canonical(dataset: Dataset, *columns: np.ndarray) -> Canonical:

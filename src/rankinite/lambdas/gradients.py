@@ -109,63 +109,88 @@ class LambdaGradients:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
         lam = np.empty(len(scores))
         curvature = np.empty(len(scores))
-        seed = derive_seed(self.seed, round_number, "ties")
         if self._judged is not None:
-            judged = self._judged
             in_threads(
-                all_lambdas,
-                self._blocks,
-                None if judged.code in (LINEAR, LAYERED) else True,
-                judged.code,
-                scores,
-                self._grades,
-                judged.discounts,
-                judged.norms,
-                judged.blank,
-                self.offsets,
-                self._keys_by_grade,
-                seed,
-                self._depth,
-                self._top,
-                self.sigma,
-                self.normalize,
-                self._by_grade,
-                self._lower,
-                self._own,
-                self._units,
-                self._orders,
-                lam,
-                curvature,
+                all_lambdas, self._blocks, *self.arguments(scores, round_number, lam, curvature)
             )
         else:
-            self._own_measure(scores, seed, lam, curvature)
+            for query in range(len(self.offsets) - 1):
+                self.of_own_measure(query, scores, round_number, lam, curvature)
         if self._factor is not None:
             lam *= self._factor
             curvature *= self._factor
         return lam, curvature
 
-    def _own_measure(
-        self, scores: np.ndarray, seed: np.uint64, lam: np.ndarray, curvature: np.ndarray
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the measure's λs come from `all_lambdas`; else it is one written in Python."""
+        return self._judged is not None
+
+    @property
+    def blank(self) -> np.ndarray:
+        """Queries without any λ, shape (n_queries,): no order of theirs is better than another."""
+        if self._judged is not None:
+            blank = self._judged.blank
+        else:
+            parts = np.split(self.labels, self.offsets[1:-1])
+            blank = np.array([self.measure.is_blank(labels) for labels in parts])
+        return blank | (np.diff(self.offsets) < 2)
+
+    def arguments(
+        self, scores: np.ndarray, round_number: int, lam: np.ndarray, curvature: np.ndarray
+    ) -> tuple:
+        """What `all_lambdas` takes after the first and last query; without weights."""
+        judged = self._judged
+        assert judged is not None
+        return (
+            None if judged.code in (LINEAR, LAYERED) else True,
+            judged.code,
+            scores,
+            self._grades,
+            judged.discounts,
+            judged.norms,
+            judged.blank,
+            self.offsets,
+            self._keys_by_grade,
+            derive_seed(self.seed, round_number, "ties"),
+            self._depth,
+            self._top,
+            self.sigma,
+            self.normalize,
+            self._by_grade,
+            self._lower,
+            self._own,
+            self._units,
+            self._orders,
+            lam,
+            curvature,
+        )
+
+    def of_own_measure(
+        self,
+        query: int,
+        scores: np.ndarray,
+        round_number: int,
+        lam: np.ndarray,
+        curvature: np.ndarray,
     ) -> None:
-        """The slow path for a measure defined in Python: its swap deltas, query by query."""
-        lam[:] = 0.0
-        curvature[:] = 0.0
-        for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True):
-            labels = self.labels[first:last]
-            if last - first < 2 or self.measure.is_blank(labels):
-                continue
-            order = self._orders[first:last]
-            spare = np.empty((3, last - first), np.int64)
-            rank_documents(
-                scores[first:last], self.keys[first:last], seed, self._depth, order, spare
-            )
+        """The slow path for a measure defined in Python: one query's λ and w, without weights.
+
+        They are written to the query's places in `lam` and `curvature`.
+        """
+        inside = slice(self.offsets[query], self.offsets[query + 1])
+        labels, order = self.labels[inside], self._orders[inside]
+        own = np.zeros((2, len(labels)))
+        if len(labels) >= 2 and not self.measure.is_blank(labels):
+            seed = derive_seed(self.seed, round_number, "ties")
+            spare = np.empty((3, len(labels)), np.int64)
+            rank_documents(scores[inside], self.keys[inside], seed, self._depth, order, spare)
             ranked = labels[order]
             deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
-            own = np.zeros((2, last - first))
-            s = self.sigma * scores[first:last][order]
+            s = self.sigma * scores[inside][order]
             lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
-            lam[first + order] = self.sigma * own[0]
-            curvature[first + order] = self.sigma**2 * own[1]
+        lam[inside][order] = self.sigma * own[0]
+        curvature[inside][order] = self.sigma**2 * own[1]
 
 
 def _document_factor(

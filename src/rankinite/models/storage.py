@@ -14,6 +14,8 @@ _HOMES = {
     "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "LinearScorer": "rankinite.models.scorer",
 }
 
