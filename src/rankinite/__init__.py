@@ -31,6 +31,7 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
+    "local_optimality": "rankinite.report",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
     "ParameterError": "rankinite.errors",

@@ -76,14 +76,15 @@ def add_feature(first_block, last_block, blocks, feature, step, scores):
 
 
 @kernel()
-def weighted_rows(Z, weights, out):
-    """Write Σ z · weight over the features of every row.
+def weighted_rows(first_row, last_row, Z, weights, out):
+    """Write Σ z · weight over the features of some rows.
 
     Parameters
     ----------
+    first_row, last_row : int
     Z : ndarray of float64, shape (n_rows, n_features)
     weights : ndarray of float64, shape (n_features,)
     out : ndarray of float64, shape (n_rows,)
     """
-    for row in range(Z.shape[0]):
+    for row in range(first_row, last_row):
         out[row] = _product(Z[row], weights)

@@ -100,7 +100,15 @@ def linear_scores(X: np.ndarray, standardizer: Standardizer, weights: np.ndarray
             some = X[start : min(start + _BLOCK_ROWS, last)]
             z = np.empty(some.shape)
             standardizer.write(some, z)
-            weighted_rows(z, weights, scores[start : start + len(z)])
+            weighted_rows(0, len(z), z, weights, scores[start : start + len(z)])
 
     in_threads(score_block, even_blocks(len(X), most=1 + len(X) // _BLOCK_ROWS))
+    return scores
+
+
+def standard_scores(Z: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ weight · z over the features of rows that are standardised already, shape (n_rows,)."""
+    scores = np.empty(len(Z))
+    blocks = even_blocks(len(Z), most=min(16, 1 + len(Z) // _BLOCK_ROWS))
+    in_threads(weighted_rows, blocks, Z, weights, scores)
     return scores

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankinite._numba import number_of_threads, threads
-from rankinite.boosting.feature_blocks import FeatureBlocks, linear_scores
+from rankinite.boosting.feature_blocks import FeatureBlocks, linear_scores, standard_scores
 from rankinite.boosting.feature_stage import FeatureStage, Lambdas, Member, weights_of
 from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import LONGEST_STEP
@@ -28,6 +28,7 @@ from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
+from rankinite.models.weight_space import WeightSpace, feature_labels
 from rankinite.training import Callback, Learner
 from rankinite.training.watching import check_like, check_watchable, leading_set, mean_of
 
@@ -260,6 +261,20 @@ class LambdaBoost(Learner):
             Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
         weights = self._weights(n_rounds)
         return base_scores(self._base, X) + linear_scores(X, self._standardizer, weights)
+
+    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+        self._check_fitted()
+        self._check_features(dataset.n_features, dataset.feature_names)
+        X = _values(dataset, "this dataset")
+        free = np.flatnonzero(self._standardizer.scale)
+        Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])
+        before = base_scores(self._base, dataset)
+        names = feature_labels(self.feature_names_in_, self.n_features_in_)
+        return WeightSpace(
+            self._weights()[free],
+            [names[j] for j in free],
+            lambda weights: before + standard_scores(Z, weights),
+        )
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         n_threads = number_of_threads(self.n_threads)
