@@ -30,6 +30,7 @@ _HOMES = {
     "MART": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
+    "McRank": "rankinite.boosting",
     "load": "rankinite.models",
     "local_optimality": "rankinite.report",
     "RankiniteError": "rankinite.errors",

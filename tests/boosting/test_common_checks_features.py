@@ -10,7 +10,12 @@ from subjects import Subject
 def lambdaboost(name, random=True, **params):
     settings = {"n_estimators": 12, **params}
     return Subject(
-        f"LambdaBoost {name}", rk.LambdaBoost, settings, random=random, first_rounds="n_rounds"
+        f"LambdaBoost {name}",
+        rk.LambdaBoost,
+        settings,
+        random=random,
+        trees=False,
+        first_rounds="n_rounds",
     )
 
 

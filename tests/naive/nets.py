@@ -1,4 +1,4 @@
-"""Nets by their definitions, in plain numpy and loops over pairs (Burges 2010, sections 2 and 4)."""
+"""Nets by their definitions, in numpy and loops over pairs (Burges 2010, sections 2 and 4)."""
 
 from __future__ import annotations
 

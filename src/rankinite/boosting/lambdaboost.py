@@ -145,10 +145,10 @@ class LambdaBoost(Learner):
         callbacks: Sequence[Callback],
         resume: Any,
     ) -> None:
+        X = _values(dataset, "this dataset")
         base = None if self.base_model is None else as_scorer(self.base_model)
         before = np.zeros(dataset.n_rows) + base_scores(base, dataset)
         order = canonical(dataset, before)
-        X = _values(dataset, "the training data")
         standardizer = Standardizer.of(X, order)
         watched = {name: self._watch(rows, base, dataset, name) for name, rows in sets.items()}
         if self.early_stopping is not None:
@@ -302,7 +302,7 @@ class LambdaBoost(Learner):
 def _values(rows: Dataset, what: str) -> np.ndarray:
     if rows.X is None:
         raise DataError(
-            f"{what} holds only bins, and LambdaBoost needs feature values: pass the dataset with "
-            "its features"
+            f"{what} holds only bins, and a LambdaBoost needs feature values: pass the dataset "
+            "with its features"
         )
     return rows.X

@@ -1,4 +1,4 @@
-"""Kernels of RankNet's cost: cross-entropy of all pairs of different labels (Burges 2010, section 2).
+"""Kernels of RankNet's cost: cross-entropy of pairs of different labels (Burges 2010, section 2).
 
 For documents i ▷ j (i has the better label), with ρ_ij = 1 / (1 + e^{σ(s_i − s_j)}),
 

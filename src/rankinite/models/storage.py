@@ -16,6 +16,7 @@ _HOMES = {
     "MART": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
+    "McRank": "rankinite.boosting",
     "LinearScorer": "rankinite.models.scorer",
 }
 

@@ -183,7 +183,7 @@ class NetRanker(Learner):
 
     @property
     def coef_(self) -> np.ndarray:
-        """What a unit of each raw feature adds to the score of a linear net, shape (n_features,)."""
+        """What a unit of each raw feature adds to a linear net's score, shape (n_features,)."""
         self._check_linear("coef_")
         return self.net_.weights * self.net_.standardizer.scale
 
