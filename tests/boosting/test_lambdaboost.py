@@ -267,6 +267,20 @@ def test_other_runs_are_not_resumed():
         make().fit(train, resume=rk.LambdaMART(n_estimators=1).fit(train))
 
 
+def test_many_blocks_of_rows_in_any_order(tmp_path):
+    """Sums over several blocks depend neither on threads nor on the order of rows and queries."""
+    train = rk.artificial(n_queries=90, n_docs=50, n_features=6)
+    order = np.random.default_rng(0).permutation(train.n_queries)
+    rows = np.concatenate([q * 50 + np.random.default_rng(q).permutation(50) for q in order])
+    shuffled = rk.Dataset(train.X[rows], train.y[rows], qid=qid_of(train)[rows])
+    files = {
+        file_of(make(n_threads=n_threads).fit(data), tmp_path)
+        for data in (train, shuffled)
+        for n_threads in (1, 2)
+    }
+    assert len(files) == 1
+
+
 def test_damaged_files(tmp_path):
     train, _ = train_and_valid()
     model = make().fit(train)
