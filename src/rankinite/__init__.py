@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Dataset": "rankinite.data",
+    "Preferences": "rankinite.data",
     "artificial": "rankinite.data",
     "read": "rankinite.data",
     "write_svmlight": "rankinite.data",

@@ -190,6 +190,21 @@ def test_the_measure_is_the_learned_one_unless_said():
     assert rk.local_optimality(LinearScorer(TRUE), data, **few).measure == "ndcg@10"
 
 
+def test_preferences():
+    labelled = linear_data()
+    data = rk.Dataset(labelled.X, qid=np.repeat(labelled.qids, labelled.query_sizes))
+    values = labelled.X @ TRUE
+    worse, better = np.arange(0, len(values), 2), np.arange(1, len(values), 2)
+    together = worse // 15 == better // 15
+    worse, better = worse[together], better[together]
+    turned = values[worse] > values[better]
+    pairs = data.with_preferences(
+        preferred=np.where(turned, worse, better), other=np.where(turned, better, worse)
+    )
+    found = rk.local_optimality(LinearScorer(TRUE), pairs, "pair_accuracy", curves=0)
+    assert found.value == 1.0 and found.moves[1].n_rising == 0 < found.moves[1].n_falling
+
+
 def test_tables():
     hill = Hill(top=[1.0, 2.0], at=[1.0, 2.0])
     text = str(rk.local_optimality(hill, hill.data(), curves=[1], radius=0.2))
@@ -218,6 +233,7 @@ def test_tables():
         ({"curves": [0, 3]}, "a weight in curves must be a whole number from 0 to 2, got 3"),
         ({"random_state": -1}, "random_state must be a whole number"),
         ({"measure": "quality"}, "unknown measure 'quality'"),
+        ({"measure": "pair_log_loss"}, "less of pair_log_loss is better, and this is about maxima"),
     ],
 )
 def test_mistakes(options, message):

@@ -30,7 +30,7 @@ from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace, feature_labels
 from rankinite.training import Callback, Learner
-from rankinite.training.watching import check_like, check_watchable, leading_set, mean_of
+from rankinite.training.watching import check_like, check_watchable, leading_set
 
 # Batches of up to so many rows are scored on the calling thread.
 _SERIAL_ROWS = 1024
@@ -147,7 +147,8 @@ class LambdaBoost(Learner):
     ) -> None:
         X = _values(dataset, "this dataset")
         base = None if self.base_model is None else as_scorer(self.base_model)
-        before = np.zeros(dataset.n_rows) + base_scores(base, dataset)
+        labels = dataset.labels  # an error if there are none
+        before = np.zeros(len(labels)) + base_scores(base, dataset)
         order = canonical(dataset, before)
         standardizer = Standardizer.of(X, order)
         watched = {name: self._watch(rows, base, dataset, name) for name, rows in sets.items()}
@@ -157,7 +158,7 @@ class LambdaBoost(Learner):
         earlier = self._members_of(resume, order.fingerprint)
         run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
         stage = FeatureStage(
-            self._lambdas(dataset, order),
+            self._lambdas(measure(self.measure).resolve(labels), order),
             FeatureBlocks(X, order.rows, standardizer),
             standardizer,
             order.weight * np.repeat(order.query_weight, np.diff(order.offsets)),
@@ -183,11 +184,11 @@ class LambdaBoost(Learner):
                 if self.early_stopping is not None:
                     self._set_members(run.members[: self.best_iteration_])
 
-    def _lambdas(self, dataset: Dataset, order: Canonical) -> Lambdas:
+    def _lambdas(self, learned: Measure, order: Canonical) -> Lambdas:
         if order.n_rows == 0:
             return lambda scores, round_number: (scores, scores)
         return LambdaGradients(
-            measure(self.measure).resolve(dataset.labels),
+            learned,
             order.labels,
             order.offsets,
             order.keys,
@@ -203,7 +204,7 @@ class LambdaBoost(Learner):
         check_like(rows, train, name)
         X = _values(rows, f"the validation set {name!r}")
         before = np.zeros((1, rows.n_rows)) + base_scores(base, rows)
-        mean = mean_of(self._watched_measure(), rows)
+        mean = self._mean_on(rows)
         return Watched(X, before, lambda scores: mean(scores[0]))
 
     def _members_of(self, resume: Any, data: str) -> list[Member]:

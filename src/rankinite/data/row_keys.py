@@ -13,8 +13,9 @@ import hashlib
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
-from rankinite.data._row_key_kernels import content_keys
+from rankinite.data._row_key_kernels import add_pairs, content_keys
 from rankinite.data.binning import BinnedMatrix
+from rankinite.data.preferences import Preferences
 
 
 def row_keys(
@@ -26,6 +27,19 @@ def row_keys(
     keys = np.empty(binned.n_rows, np.uint64)
     words, extras = binned.blocks.view(np.uint64), bits(labels, weight)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
+    return keys
+
+
+def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
+    """One uint64 for every row of data that is learned from its pairs alone.
+
+    Documents with equal keys in one query have equal bins, and pairs with documents of equal bins,
+    in the same roles, by the same probabilities and weights: whatever scores bins have, their λs
+    are equal.
+    """
+    keys = row_keys(binned, np.zeros(binned.n_rows), None, pairs.query_offsets)
+    terms = _bits(pairs.probability, pairs.weight)
+    add_pairs(pairs.first, pairs.other, terms, keys)
     return keys
 
 

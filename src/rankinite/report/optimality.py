@@ -242,6 +242,8 @@ def local_optimality(
     Whole(0, 2**63 - 1).check("random_state", random_state)
     radii = _checked_radii(radius)
     spec = as_measure(getattr(model, "measure", "ndcg@10") if measure is None else measure)
+    if spec.lower_is_better:
+        raise ParameterError(f"less of {spec} is better, and this is about maxima: name another")
     space: WeightSpace = model._weight_space(data)
     length = float(np.linalg.norm(space.weights))
     if not length > 0:
