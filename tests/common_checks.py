@@ -242,18 +242,19 @@ def missing_and_infinite_features(subject, folder):
 
 
 @check
-def first_trees(subject, folder):
-    if not subject.trees:
-        pytest.skip("it has no trees")
+def first_rounds(subject, folder):
+    name = subject.stops_by
+    if name is None:
+        pytest.skip("it cannot stop early")
     X, _, _ = subject.rows()
     model = subject.make(n_estimators=5).fit(subject.dataset())
     for k in (1, 3, 5):
         shorter = subject.make(n_estimators=k).fit(subject.dataset())
-        assert same(model.predict(X, n_trees=k), shorter.predict(X))
-    assert np.ptp(model.predict(X, n_trees=0)) == 0
-    for n_trees in (-1, 6, 2.5):
-        with pytest.raises(rk.ParameterError, match="n_trees must be a whole number from 0 to 5"):
-            model.predict(X, n_trees=n_trees)
+        assert same(model.predict(X, **{name: k}), shorter.predict(X))
+    assert np.ptp(model.predict(X, **{name: 0})) == 0
+    for n_rounds in (-1, 6, 2.5):
+        with pytest.raises(rk.ParameterError, match=f"{name} must be a whole number from 0 to 5"):
+            model.predict(X, **{name: n_rounds})
 
 
 @check
@@ -285,9 +286,9 @@ def early_stopping(subject, folder):
     (all_values,) = full.history_["valid"].values()
     assert len(all_values) == 40
     assert full.best_iteration_ == np.argmax(all_values) + 1
-    if subject.trees:
+    if subject.stops_by is not None:
         assert full.n_rounds_ == 40
-        assert same(full.predict(valid, n_trees=best), model.predict(valid))
+        assert same(full.predict(valid, **{subject.stops_by: best}), model.predict(valid))
     assert values == all_values[: len(values)]
     evaluated = rk.evaluate(model, valid, model.measure)
     assert evaluated[model.measure] == values[best - 1]
@@ -317,6 +318,7 @@ OUT_OF_RANGE = {
     "min_samples_leaf": (0, 0.1),
     "max_bins": (1, 256, 10.0),
     "split": ("gini", None, 1),
+    "step": ("line", None, 1),
     "row_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),

@@ -98,6 +98,14 @@ class Standardizer:
         X = np.ascontiguousarray(X, dtype=np.float64)
         standardize(X, self.mean, self.scale, self.low, self.high, out)
 
+    def column(self, X: np.ndarray, feature: int) -> np.ndarray:
+        """Standardised values of one feature, float64 of shape (n_rows,); those of `transform`."""
+        some = slice(feature, feature + 1)
+        alone = Standardizer(*(getattr(self, name)[some] for name in _ARRAYS))
+        out = np.empty((len(X), 1))
+        alone.write(X[:, some], out)
+        return out[:, 0]
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """What `from_arrays` takes."""
         return {name: getattr(self, name) for name in _ARRAYS}

@@ -10,6 +10,7 @@ from rankinite.data import Dataset
 from rankinite.data.scorers import as_scores, scores_of
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.file import Arrays, State
+from rankinite.models.weight_space import WeightSpace, feature_labels
 
 
 class LinearScorer:
@@ -28,14 +29,26 @@ class LinearScorer:
                 f"the shape {self.weights.shape} or hold NaN or infinity"
             )
 
+        self.n_features_in_ = len(self.weights)
+        self.feature_names_in_ = None
+
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Scores of shape (n_rows,); a missing value counts as 0."""
         if X.shape[1] != len(self.weights):
             raise DataError(
                 f"X has {X.shape[1]} features, but there are {len(self.weights)} weights"
             )
-        # einsum adds in one fixed order; a BLAS product may depend on the number of threads.
-        return np.einsum("ij,j->i", np.nan_to_num(X, nan=0.0), self.weights)
+        return _weighted_sums(np.nan_to_num(X, nan=0.0), self.weights)
+
+    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+        if dataset.X is None or dataset.n_features != len(self.weights):
+            raise DataError(
+                f"{len(self.weights)} weights need as many features, and this dataset has "
+                f"{dataset.n_features}, or only bins of them"
+            )
+        X = np.nan_to_num(dataset.X.astype(np.float64), nan=0.0)
+        names = feature_labels(dataset.feature_names, dataset.n_features)
+        return WeightSpace(self.weights, names, lambda weights: _weighted_sums(X, weights))
 
     def _state(self) -> tuple[State, Arrays]:
         return {}, {"weights": self.weights}
@@ -43,6 +56,11 @@ class LinearScorer:
     @classmethod
     def _from_state(cls, state: State, arrays: Arrays) -> LinearScorer:
         return cls(arrays["weights"])
+
+
+def _weighted_sums(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    # einsum adds in one fixed order; a BLAS product may depend on the number of threads.
+    return np.einsum("ij,j->i", X, weights)
 
 
 def as_scorer(base_model: Any) -> Any:

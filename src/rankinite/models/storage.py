@@ -11,6 +11,7 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 
 # Where the class of a state lives. Named, not imported: rankers stand above this package.
 _HOMES = {
+    "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",

@@ -81,6 +81,23 @@ def score_standardized(
     return scores
 
 
+def free_weights(net: Net, features: list[str]) -> tuple[np.ndarray, list[str]]:
+    """Places of the weights that have an effect, int64 of shape (n_free,), and what they are.
+
+    Left out are those of units that only fill up a vector, and of features that never vary.
+    """
+    varies = np.flatnonzero(net.standardizer.scale)
+    if net.n_hidden == 0:
+        return varies, [features[j] for j in varies]
+    places = np.arange(len(net.weights)).reshape(-1, width_of(net.n_hidden))[:, : net.n_hidden]
+    # The rows are the features, then the biases, then the weights to the score.
+    rows = np.append(varies, [len(features), len(features) + 1])
+    sources = [*(features[j] for j in varies), "bias"]
+    units = [f"unit {k}" for k in range(net.n_hidden)]
+    names = [f"{source} → {unit}" for source in sources for unit in units]
+    return places[rows].reshape(-1), names + [f"{unit} → score" for unit in units]
+
+
 def _blocks(n_rows: int) -> np.ndarray:
     return np.append(np.arange(0, n_rows, BLOCK_ROWS), n_rows)
 

@@ -20,8 +20,15 @@ from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
+from rankinite.models.weight_space import WeightSpace, feature_labels
 from rankinite.nets import training
-from rankinite.nets.net import BLOCK_ROWS, Net, checked_weights
+from rankinite.nets.net import (
+    BLOCK_ROWS,
+    Net,
+    checked_weights,
+    free_weights,
+    score_standardized,
+)
 from rankinite.nets.objectives import NetObjective, TrainingRows
 from rankinite.nets.training import NetRun, Settings, WatchedRows
 from rankinite.training import Callback, Learner
@@ -196,6 +203,21 @@ class NetRanker(Learner):
 
     def _score_matrix(self, X: np.ndarray) -> np.ndarray:
         return self.net_.score(X) + base_scores(self._base, X)
+
+    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+        self._check_fitted()
+        self._check_features(dataset.n_features, dataset.feature_names)
+        net = self.net_
+        Z = net.standardizer.transform(self._values_of(dataset, "this dataset"))
+        start = base_scores(self._base, dataset) + np.zeros(dataset.n_rows)
+        free, names = free_weights(net, feature_labels(dataset.feature_names, Z.shape[1]))
+
+        def scores(weights: np.ndarray) -> np.ndarray:
+            moved = net.weights.copy()
+            moved[free] = weights
+            return score_standardized(Z, moved, net.n_hidden, start)
+
+        return WeightSpace(net.weights[free], names, scores)
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         # Small batches stay on the calling thread, and need no scope.
