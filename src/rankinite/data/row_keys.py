@@ -38,7 +38,7 @@ def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
     are equal.
     """
     keys = row_keys(binned, np.zeros(binned.n_rows), None, pairs.query_offsets)
-    terms = _bits(pairs.probability, pairs.weight)
+    terms = bits(pairs.probability, pairs.weight)
     add_pairs(pairs.first, pairs.other, terms, keys)
     return keys
 
