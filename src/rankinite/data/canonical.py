@@ -16,9 +16,10 @@ import numpy as np
 
 from rankinite._numba import even_blocks, in_threads, query_blocks
 from rankinite.data._canonical_kernels import scrambled, value_hashes
-from rankinite.data._row_key_kernels import content_keys
+from rankinite.data._row_key_kernels import add_pairs, content_keys
 from rankinite.data.dataset import Dataset
 from rankinite.data.grouping import ranges
+from rankinite.data.preferences import Preferences
 from rankinite.data.row_keys import bits
 from rankinite.errors import DataError
 
@@ -48,6 +49,9 @@ class Canonical:
         A random number of each document, made of its content and its query's.
     query_keys : ndarray of uint64, shape (n_queries,)
         A random number of each query, made of its content; ascending.
+    preferences : Preferences or None
+        The pairs that are learned, by the places of their documents; the mean of their weights
+        is 1. Then labels are all 0, and the weights of documents 1.
     fingerprint : str
         Tells one set of training data from another, in any order of the rows.
     """
@@ -60,6 +64,7 @@ class Canonical:
     query_weight: np.ndarray
     keys: np.ndarray
     query_keys: np.ndarray
+    preferences: Preferences | None
     fingerprint: str
 
     @property
@@ -95,7 +100,7 @@ class Canonical:
         return queries[np.argsort(hashes, kind="stable")]
 
 
-def canonical(dataset: Dataset, *columns: np.ndarray) -> Canonical:
+def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) -> Canonical:
     """Order the queries and documents of a dataset by their content.
 
     Parameters
@@ -104,23 +109,30 @@ def canonical(dataset: Dataset, *columns: np.ndarray) -> Canonical:
         With feature values.
     columns : ndarray of float64, shape (n_rows,)
         What else belongs to a document, such as the scores of a base model, in stored order.
+    by_pairs : bool
+        The dataset is learned from its preferences, not from labels.
     """
     if dataset.X is None:
         raise DataError(
             "this dataset holds only bins, and feature values are needed here: pass the dataset "
             "with its features"
         )
-    queries = _queries_that_count(dataset)
+    document_weight = None if by_pairs else dataset.weight
+    queries = _queries_that_count(dataset, document_weight)
     sizes = dataset.query_sizes[queries]
     rows = ranges(dataset.offsets[queries], sizes)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
-    labels = (np.zeros(dataset.n_rows) if dataset.y is None else dataset.y)[rows]
-    weight = _with_mean_one(None if dataset.weight is None else dataset.weight[rows], len(rows))
+    labels = np.zeros(len(rows)) if by_pairs or dataset.y is None else dataset.y[rows]
+    weight = _with_mean_one(None if document_weight is None else document_weight[rows], len(rows))
     query_weight = _with_mean_one(
         None if dataset.query_weight is None else dataset.query_weight[queries], len(queries)
     )
     extras = [labels, weight, np.repeat(query_weight, sizes), *(c[rows] for c in columns)]
     keys = _document_keys(dataset.X, rows, offsets, extras)
+    pairs = _pairs_of(dataset, queries, offsets) if by_pairs else None
+    if pairs is not None:
+        # Documents of equal keys stand in for each other in their pairs too.
+        add_pairs(pairs.first, pairs.other, bits(pairs.probability, pairs.weight), keys)
     query_keys = _query_keys(keys, offsets)
     order = np.argsort(query_keys, kind="stable")
     place = np.empty(len(order), np.int64)
@@ -136,16 +148,17 @@ def canonical(dataset: Dataset, *columns: np.ndarray) -> Canonical:
         query_weight=query_weight[order],
         keys=keys[by_content],
         query_keys=query_keys[order],
+        preferences=None if pairs is None else _moved(pairs, by_content, offsets),
         fingerprint=_fingerprint(dataset.n_features, offsets, keys[by_content]),
     )
 
 
-def _queries_that_count(dataset: Dataset) -> np.ndarray:
+def _queries_that_count(dataset: Dataset, weight: np.ndarray | None) -> np.ndarray:
     counts = dataset.query_sizes > 0
     if dataset.query_weight is not None:
         counts &= dataset.query_weight > 0
-    if dataset.weight is not None:
-        before = np.concatenate([[0], np.cumsum(dataset.weight > 0)])[dataset.offsets]
+    if weight is not None:
+        before = np.concatenate([[0], np.cumsum(weight > 0)])[dataset.offsets]
         counts &= np.diff(before) > 0
     return np.flatnonzero(counts)
 
@@ -177,6 +190,25 @@ def _document_keys(
     words = np.concatenate([hashes[np.newaxis], bits(*extras)])
     in_threads(content_keys, query_blocks(offsets), nothing, words, offsets, keys)
     return keys
+
+
+def _pairs_of(dataset: Dataset, queries: np.ndarray, offsets: np.ndarray) -> Preferences | None:
+    """The pairs of some queries, whose rows are to lie one query after the other."""
+    if dataset.preferences is None or len(queries) == 0:
+        return None
+    pairs = dataset.preferences.select_queries(queries, offsets)
+    if pairs is not None and pairs.weight.any():
+        pairs.weight = _with_mean_one(pairs.weight, pairs.n_pairs)
+    return pairs
+
+
+def _moved(pairs: Preferences, order: np.ndarray, offsets: np.ndarray) -> Preferences:
+    """The pairs of documents that are put into another order."""
+    place = np.empty(len(order), np.int64)
+    place[order] = np.arange(len(order))
+    return Preferences(
+        offsets, place[pairs.first], place[pairs.other], pairs.probability, pairs.weight
+    )
 
 
 def _query_keys(keys: np.ndarray, offsets: np.ndarray) -> np.ndarray:

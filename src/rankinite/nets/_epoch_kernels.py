@@ -24,7 +24,9 @@ import numpy as np
 from rankinite._float_vectors import fill4, fma4, load4, mul4, spread4, store4, sum4
 from rankinite._numba import kernel
 from rankinite.lambdas._lambda_kernels import all_lambdas
+from rankinite.lambdas._preference_kernels import pair_lambdas
 from rankinite.lambdas._ranknet_kernels import pair_share, ranknet_lambdas
+from rankinite.measures._preference_kernels import query_cost
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents, tanh_all
 
 
@@ -103,6 +105,58 @@ def ranknet_epoch(
         if not add_start(start[first:last], scores[:n]):
             return False
         costs[query] = ranknet_lambdas(scores[:n], lower[first:last], sigma, work, lam)
+        for d in range(n):
+            lam[d] *= factor[first + d]
+        add_gradient(x, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights)
+    return True
+
+
+@kernel()
+def preference_epoch(
+    order,
+    offsets,
+    x,
+    n_features,
+    start,
+    factor,
+    rate,
+    weights,
+    width,
+    better,
+    worse,
+    probability,
+    pair_weight,
+    pair_offsets,
+    sigma,
+    costs,
+):
+    """An epoch of RankNet on preference pairs, by the λs of documents.
+
+    Parameters
+    ----------
+    better, worse : ndarray of int64, shape (n_pairs,)
+        The rows of each pair.
+    probability, pair_weight : ndarray of float64, shape (n_pairs,)
+    pair_offsets : ndarray of int64, shape (n_queries + 1,)
+        Of the pairs of each query.
+    sigma : float
+    costs : ndarray of float64, shape (n_queries,)
+        Output: the cost of each query's pairs, before its step.
+    """
+    longest = longest_query(order, offsets)
+    hidden, deltas = np.empty(longest * width), np.empty(longest * width)
+    scores, lam, curvature = np.empty(longest), np.empty(longest), np.empty(longest)
+    for query in order:
+        first, last = offsets[query], offsets[query + 1]
+        n = last - first
+        score_documents(x, n_features, first, n, weights, width, hidden, scores)
+        own = scores[:n]
+        if not add_start(start[first:last], own):
+            return False
+        a, b = pair_offsets[query], pair_offsets[query + 1]
+        i, j, p, w = better[a:b], worse[a:b], probability[a:b], pair_weight[a:b]
+        costs[query] = query_cost(first, i, j, p, w, own, sigma)
+        pair_lambdas(first, i, j, p, w, own, sigma, lam[:n], curvature[:n])
         for d in range(n):
             lam[d] *= factor[first + d]
         add_gradient(x, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights)

@@ -32,7 +32,7 @@ from rankinite.nets.net import (
 from rankinite.nets.objectives import NetObjective, TrainingRows
 from rankinite.nets.training import NetRun, Settings, WatchedRows
 from rankinite.training import Callback, Learner
-from rankinite.training.watching import check_like, check_watchable, leading_set, mean_of
+from rankinite.training.watching import check_like, check_watchable, leading_set
 
 _NUMBERS = ("rate", "best_value", "cost", "attempt", "peak", "peak_epoch")
 
@@ -43,13 +43,13 @@ class NetRanker(Learner):
     Attributes
     ----------
     net_ : Net
-        With the weights at which the validation measure was highest; the last ones without
+        With the weights at which the validation measure was best; the last ones without
         validation data.
     history_ : dict
         ``history_["valid"]["ndcg@10"][t]`` is the mean of the measure after t + 1 epochs, and
         ``history_["train"]["cost"][t]`` the training cost of an epoch.
     best_iteration_ : int
-        Number of epochs at which the validation measure was highest; all of them without
+        Number of epochs at which the validation measure was best; all of them without
         validation data.
     """
 
@@ -88,10 +88,12 @@ class NetRanker(Learner):
                 f"n_restarts={self.n_restarts} needs data to watch: pass valid=, or leave it out"
             )
         X = self._values_of(dataset, "this dataset")
-        labels = dataset.labels  # an error if there are none
+        by_pairs = self.learns_preferences and dataset.preferences is not None
+        if not by_pairs:
+            _ = dataset.labels  # an error if there are none
         base = None if self.base_model is None else as_scorer(self.base_model)
-        start = base_scores(base, dataset) + np.zeros(len(labels))
-        order = canonical(dataset, start)
+        start = base_scores(base, dataset) + np.zeros(dataset.n_rows)
+        order = canonical(dataset, start, by_pairs=by_pairs)
         standardizer = Standardizer.of(X, order)
         rows = TrainingRows(
             order,
@@ -109,7 +111,8 @@ class NetRanker(Learner):
         if self.early_stopping is not None and leading is not None:
             check_watchable(watched[leading].evaluate(watched[leading].start), leading)
         watching = _fingerprint(sets)
-        settings = self._settings(dataset.n_features)
+        lower = leading is not None and self._measure_on(sets[leading]).lower_is_better
+        settings = self._settings(dataset.n_features, lower)
         run = NetRun(int(self.n_epochs), self._unit, state=settings.first_state())
         self._take_over(run, self._checkpoint(resume, order.fingerprint), watching)
 
@@ -127,7 +130,7 @@ class NetRanker(Learner):
             if run.n_done or run.diverged:
                 keep(run)
 
-    def _settings(self, n_features: int) -> Settings:
+    def _settings(self, n_features: int, lower_is_better: bool) -> Settings:
         return Settings(
             n_features=n_features,
             n_hidden=int(self.n_hidden),
@@ -136,6 +139,7 @@ class NetRanker(Learner):
             n_restarts=int(self.n_restarts),
             patience=int(self.patience),
             seed=int(self.random_state),
+            lower_is_better=lower_is_better,
         )
 
     def _values_of(self, rows: Dataset, what: str) -> np.ndarray:
@@ -151,7 +155,7 @@ class NetRanker(Learner):
         check_like(rows, train, name)
         X = self._values_of(rows, f"the validation set {name!r}")
         start = base_scores(base, rows) + np.zeros(rows.n_rows)
-        return WatchedRows(standardizer.transform(X), start, mean_of(self._watched_measure(), rows))
+        return WatchedRows(standardizer.transform(X), start, self._mean_on(rows))
 
     def _take_over(self, run: NetRun, other: NetRanker | None, watching: str) -> None:
         """Begin where an interrupted run was."""
@@ -248,4 +252,6 @@ def _fingerprint(sets: dict[str, Dataset]) -> str:
     digest = hashlib.sha256()
     for name, rows in sets.items():
         digest.update(f"{name} {canonical(rows).fingerprint} ".encode())
+        if rows.preferences is not None:
+            digest.update(f"{canonical(rows, by_pairs=True).fingerprint} ".encode())
     return digest.hexdigest()[:16]

@@ -10,11 +10,18 @@ from typing import Protocol
 import numpy as np
 
 from rankinite.data.canonical import Canonical
+from rankinite.data.preferences import Preferences
 from rankinite.data.seeds import derive_seed
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure
+from rankinite.measures._preference_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
-from rankinite.nets._epoch_kernels import lambda_epoch, pairwise_epoch, ranknet_epoch
+from rankinite.nets._epoch_kernels import (
+    lambda_epoch,
+    pairwise_epoch,
+    preference_epoch,
+    ranknet_epoch,
+)
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents
 from rankinite.nets.net import score_standardized, width_of
 
@@ -63,29 +70,31 @@ class NetObjective(Protocol):
 
 
 class RankNetObjective:
-    """Cross-entropy of all pairs of different labels (Burges 2010, section 2).
+    """Cross-entropy of pairs (Burges 2010, section 2): of different labels, or of preferences.
 
-    The λs are divided by the mean number of pairs of a query, so that one learning rate serves
-    short and long queries. The cost of an epoch is the mean over its pairs, each taken just before
-    its query's step.
+    The λs are divided by the mean weight of the pairs of a query (their number, with labels), so
+    that one learning rate serves short and long queries. The cost of an epoch is the mean over its
+    pairs, each taken just before its query's step.
     """
 
     def __init__(self, rows: TrainingRows, sigma: float, mode: str) -> None:
         self._rows = rows
-        self._sigma = sigma
-        self._epoch: Callable = pairwise_epoch if mode == "pairwise" else ranknet_epoch
-        order = rows.order
-        self._lower = _first_worse(order.labels, order.offsets)
-        sizes = np.diff(order.offsets)
-        n_worse = np.repeat(sizes, sizes) - self._lower
-        n_pairs = np.add.reduceat(n_worse, order.offsets[:-1]) if len(sizes) else sizes
-        self._useful = np.flatnonzero(n_pairs)
+        n_queries = rows.order.n_queries
+        self._costs = np.zeros(n_queries)
+        if rows.order.preferences is None:
+            masses, lower = _label_pairs(rows.order)
+            self._epoch: Callable = pairwise_epoch if mode == "pairwise" else ranknet_epoch
+            self._pairs: tuple = (lower, sigma, self._costs)
+        else:
+            masses, pairs = _preference_pairs(rows.order.preferences)
+            self._epoch = preference_epoch
+            self._pairs = (*pairs, sigma, self._costs)
+        self._useful = np.flatnonzero(masses)
+        masses = masses[self._useful]
         self._factor = rows.factor()
         if len(self._useful):
-            self._factor /= n_pairs[self._useful].mean()
-        weight = order.query_weight[self._useful]
-        self._mass = math.fsum(weight * n_pairs[self._useful])
-        self._costs = np.zeros(len(sizes))
+            self._factor /= math.fsum(masses) / len(masses)
+        self._mass = math.fsum(rows.order.query_weight[self._useful] * masses)
 
     def learn(self, weights: np.ndarray, rate: float, epoch: int) -> float:
         """One step a query."""
@@ -96,9 +105,7 @@ class RankNetObjective:
             rate,
             weights,
             width_of(rows.n_hidden),
-            self._lower,
-            self._sigma,
-            self._costs,
+            *self._pairs,
         )
         if not good:
             return math.nan
@@ -187,6 +194,24 @@ class LambdaRankObjective:
                 flat, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights
             )
         return True
+
+
+def _label_pairs(order: Canonical) -> tuple[np.ndarray, np.ndarray]:
+    """The number of pairs of each query, and for each document where worse labels begin."""
+    sizes = np.diff(order.offsets)
+    lower = _first_worse(order.labels, order.offsets)
+    if len(sizes) == 0:
+        return np.zeros(0), lower
+    n_worse = np.repeat(sizes, sizes) - lower
+    return np.add.reduceat(n_worse, order.offsets[:-1]).astype(np.float64), lower
+
+
+def _preference_pairs(pairs: Preferences) -> tuple[np.ndarray, tuple]:
+    """The weight of the pairs of each query, and what the kernels ask of the pairs."""
+    masses = np.empty(len(pairs.offsets) - 1)
+    pair_masses(0, len(masses), pairs.weight, pairs.probability, False, pairs.offsets, masses)
+    arrays = (pairs.first, pairs.other, pairs.probability, pairs.weight, pairs.offsets)
+    return masses, arrays
 
 
 def _first_worse(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:

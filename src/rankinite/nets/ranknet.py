@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rankinite.data import Dataset
+from rankinite.errors import ParameterError
 from rankinite.measures import Measure
 from rankinite.models.parameters import Constraint, OneOf
 from rankinite.nets.net_ranker import NetRanker
@@ -17,6 +18,9 @@ class RankNet(NetRanker):
 
     P(i ▷ j) = 1 / (1 + e^{−σ(s_i − s_j)}), and the cost is the cross-entropy of all pairs of
     different labels in a query. The weights make a step after each query.
+
+    Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
+    labels or not, by the cross-entropy with their probabilities.
 
     Parameters
     ----------
@@ -30,7 +34,8 @@ class RankNet(NetRanker):
         Factor of the learning rate after an epoch whose training cost rose; 1 keeps the rate.
     mode : {"factorised", "pairwise"}
         Add up the λs of each document and go back once, or go back for every pair, as the first
-        RankNet did. The gradients are the same to rounding, the time is not.
+        RankNet did. The gradients are the same to rounding, the time is not. Preferences are
+        learned "factorised" only.
     measure : str or Measure
         What is watched on validation data; it does not change the cost.
     base_model : ranker, model, function or weights, optional
@@ -45,7 +50,8 @@ class RankNet(NetRanker):
         Epochs in which the validation measure must rise by 0.0001; if it does not, the net
         starts anew. Choose `early_stopping` larger.
     valid_measure : str or Measure, optional
-        What to watch instead of `measure`.
+        What to watch instead of `measure`, or of "pair_accuracy" on data with preferences.
+        "pair_log_loss" is watched for its lowest value.
     sigma : float
         Slope of the pair probability.
     random_state : int
@@ -68,6 +74,7 @@ class RankNet(NetRanker):
         **NetRanker._constraints,
         "mode": OneOf(("factorised", "pairwise")),
     }
+    learns_preferences = True
 
     def __init__(
         self,
@@ -104,4 +111,6 @@ class RankNet(NetRanker):
         self.verbose = verbose
 
     def _objective(self, rows: TrainingRows, dataset: Dataset) -> RankNetObjective:
+        if self.mode == "pairwise" and dataset.preferences is not None:
+            raise ParameterError('mode="pairwise" does not apply to preference pairs: leave it out')
         return RankNetObjective(rows, float(self.sigma), self.mode)

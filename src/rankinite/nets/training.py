@@ -36,10 +36,11 @@ class State:
     weights : ndarray of float64
         With which the next epoch starts.
     best : ndarray of float64
-        The weights at which the validation measure was highest; the last ones without one.
+        The weights at which the validation measure was best; the last ones without one.
     rate : float
         Learning rate of the next epoch.
     best_value : float
+        The validation measure there; turned round if less is better.
     cost : float
         Of the last epoch; infinite at the start of an attempt.
     attempt : int
@@ -77,6 +78,8 @@ class Settings:
     n_restarts: int
     patience: int
     seed: int
+    # Of the measure that is watched.
+    lower_is_better: bool = False
 
     def first_state(self) -> State:
         """Before the first epoch."""
@@ -95,6 +98,8 @@ class Settings:
         n_done : int
             Epochs of the run, with this one.
         """
+        if value is not None and self.lower_is_better:
+            value = -value
         rate = state.rate * self.decay if cost > state.cost else state.rate
         state = replace(state, weights=weights, rate=rate, cost=cost)
         if value is None or (math.isnan(value) and state.best_value == -math.inf):
