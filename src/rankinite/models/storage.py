@@ -13,7 +13,12 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 _HOMES = {
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
-    "LinearScorer": "rankinite.models.scorer",
+    "LinearScorer": "rankinite.models.linear",
+    "LinearEstimator": "rankinite.models.foreign.estimators",
+    "TreeEstimator": "rankinite.models.foreign.estimators",
+    "LightGBMScorer": "rankinite.models.foreign.boosters",
+    "XGBoostScorer": "rankinite.models.foreign.boosters",
+    "CatBoostScorer": "rankinite.models.foreign.boosters",
 }
 
 
@@ -33,8 +38,9 @@ def to_state(model: Any) -> tuple[State, Arrays]:
     kind = type(model).__name__
     if kind not in _HOMES or not hasattr(model, "_state"):
         raise ModelFileError(
-            f"a {kind} cannot be kept in a model file: use a ranker of rankinite or a weight "
-            "vector as the base model, or add the scores yourself"
+            f"a {getattr(model, 'origin', kind)} cannot be kept in a model file: use a ranker of "
+            "rankinite, a LightGBM, XGBoost or CatBoost model, a linear model or trees of "
+            "scikit-learn, or a weight vector as base_model, or add the scores yourself"
         )
     state, arrays = model._state()
     return {"kind": kind, **state}, arrays
