@@ -277,9 +277,9 @@ def early_stopping(subject, folder):
     values = model.history_["valid"][str(rk.measure(model.measure))]
     best = int(np.argmax(values)) + 1
     assert len(values) == best + 3 < 40
-    assert model.best_iteration_ == best == model.forest_.n_trees
+    assert model.best_iteration_ == best == model.n_rounds_
     full = subject.make(**settings).fit(train, valid=valid)
-    assert full.forest_.n_trees == 40 and len(full.history_["valid"]) == 1
+    assert full.n_rounds_ == 40 and len(full.history_["valid"]) == 1
     assert full.best_iteration_ == np.argmax(next(iter(full.history_["valid"].values()))) + 1
     assert same(full.predict(valid, n_trees=best), model.predict(valid))
     evaluated = rk.evaluate(model, valid, model.measure)
@@ -323,6 +323,8 @@ OUT_OF_RANGE = {
     "truncation": (0, 2.5),
     "normalize": (1, "yes", None),
     "loss": ("hinge", None, True),
+    "form": ("nominal", None),
+    "class_values": ("gains", None, 3.0, [1.0, np.nan], [[0.0, 1.0]], [0.0, 1.0]),
 }
 
 

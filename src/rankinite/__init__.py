@@ -27,6 +27,7 @@ _HOMES = {
     "compare": "rankinite.measures",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "McRank": "rankinite.boosting",
     "load": "rankinite.models",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",

@@ -27,6 +27,11 @@ def mart(loss, **params):
     )
 
 
+def mcrank(form, **params):
+    params = {**QUICK, "form": form, **params}
+    return Subject(f"McRank {form}", rk.McRank, params, random=False, weighed=WEIGHED)
+
+
 SUBJECTS = [
     lambdamart("ndcg@10"),
     lambdamart("err, newton", measure="err@5", split="newton"),
@@ -38,6 +43,8 @@ SUBJECTS = [
     mart("logistic", sigma=2.0),
     mart("balanced", split="newton"),
     mart("graded"),
+    mcrank("multinomial"),
+    mcrank("ordinal", split="newton", class_values="gain"),
 ]
 
 

@@ -5,13 +5,13 @@ import pytest
 
 import rankinite as rk
 from boosting.small import QUICK, qid_of, train_and_valid, with_labels
-from rankinite.boosting import lambdamart, mart
+from rankinite.boosting import lambdamart, mart, mcrank
 from rankinite.lambdas import LambdaGradients
 
 MEASURES = ["ndcg@10", "dcg@5", "err@10", "map", "mrr", "p@3", "pairs", "avendcg", "ndcg"]
 
 
-@pytest.mark.parametrize("module", [lambdamart, mart])
+@pytest.mark.parametrize("module", [lambdamart, mart, mcrank])
 def test_examples(module):
     outcome = doctest.testmod(module)
     assert outcome.attempted > 0 and outcome.failed == 0

@@ -18,12 +18,16 @@ SETTINGS = {
     "early stopping": {"early_stopping": 3, "learning_rate": 1.0},
     "base": {"base_model": np.linspace(-1, 1, 8)},
     "MART": {"loss": "graded", "row_fraction": 0.6},
+    "McRank": {"form": "multinomial", "row_fraction": 0.6},
+    "McRank, early stopping": {"form": "ordinal", "early_stopping": 3, "learning_rate": 1.0},
 }
+KINDS = {"loss": rk.MART, "form": rk.McRank}
 
 
 def make(kind="plain", **params):
     settings = {**QUICK, "n_estimators": ROUNDS, **SETTINGS[kind], **params}
-    return (rk.MART if "loss" in settings else rk.LambdaMART)(**settings)
+    ranker = next((ranker for name, ranker in KINDS.items() if name in settings), rk.LambdaMART)
+    return ranker(**settings)
 
 
 def file_of(model, folder):

@@ -6,20 +6,20 @@ import re
 import pytest
 
 import rankinite as rk
-from rankinite.cli.parameters import RANKER_OPTIONS, flag_of, make_ranker
+from rankinite.cli.parameters import RANKER_OPTIONS, RANKERS, flag_of, make_ranker
 from rankinite.errors import ModelFileError, ParameterError
 
 
-def defaults(kind: type) -> dict[str, object]:
-    parameters = inspect.signature(kind.__init__).parameters
+def defaults(kind: str) -> dict[str, object]:
+    parameters = inspect.signature(getattr(rk, RANKERS[kind]).__init__).parameters
     return {name: p.default for name, p in parameters.items() if name not in ("self", "verbose")}
 
 
 def test_every_parameter_of_the_rankers_is_an_option():
-    assert set(RANKER_OPTIONS) == set(defaults(rk.LambdaMART)) | set(defaults(rk.MART))
+    assert set(RANKER_OPTIONS) == {name for kind in RANKERS for name in defaults(kind)}
 
 
-@pytest.mark.parametrize("kind", [rk.LambdaMART, rk.MART])
+@pytest.mark.parametrize("kind", RANKERS)
 def test_the_help_tells_the_true_defaults(kind):
     in_words = {None: "none", True: "normalize"}
     exceptions = {"n_threads": "all cores", "valid_measure": "that of --measure"}
@@ -27,7 +27,7 @@ def test_the_help_tells_the_true_defaults(kind):
         # 1.0 is a key equal to True, so only these two types are put into words.
         worded = value is None or isinstance(value, bool)
         expected = exceptions.get(name, in_words[value] if worded else str(value))
-        assert RANKER_OPTIONS[name].default == expected, name
+        assert RANKER_OPTIONS[name].default_of(kind) == expected, name
 
 
 def test_every_option_is_in_the_help_of_train(run):
@@ -46,17 +46,23 @@ def test_what_is_not_given_stays_at_the_rankers_default():
 @pytest.mark.parametrize(
     ("kind", "parameters", "message"),
     [
-        ("forest", {}, "ranker must be one of lambdamart, mart, got 'forest'"),
+        ("forest", {}, "ranker must be one of lambdamart, mart,"),
         ("mart", {"truncation": 3}, "--truncation is not an option of --ranker mart"),
         ("lambdamart", {"loss": "graded"}, "--loss is not an option of --ranker lambdamart"),
         ("lambdamart", {"max_bins": 256}, "max_bins must be a whole number from 2 to 255, got 256"),
         ("mart", {"measure": "fdcg"}, "unknown measure 'fdcg'"),
         ("mart", {"loss": "hinge"}, "loss must be one of"),
+        ("mcrank", {"class_values": "0,1,x"}, "class_values must be one of 'label', 'gain'"),
     ],
 )
 def test_wrong_parameters(kind, parameters, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         make_ranker(kind, parameters)
+
+
+def test_class_values_are_a_word_or_numbers():
+    assert make_ranker("mcrank", {"class_values": "gain"}).class_values == "gain"
+    assert make_ranker("mcrank", {"class_values": "0,1,2.5"}).class_values == [0.0, 1.0, 2.5]
 
 
 def test_a_base_model_is_loaded(files, tmp_path):

@@ -2,5 +2,6 @@
 
 from rankinite.boosting.lambdamart import LambdaMART
 from rankinite.boosting.mart import MART
+from rankinite.boosting.mcrank import McRank
 
-__all__ = ["MART", "LambdaMART"]
+__all__ = ["MART", "LambdaMART", "McRank"]

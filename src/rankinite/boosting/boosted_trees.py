@@ -11,7 +11,7 @@ import numpy as np
 
 from rankinite._numba import number_of_threads, threads
 from rankinite.boosting.loop import BoostingRun, Watched, boost
-from rankinite.boosting.objectives import Objective, document_weights
+from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.data.binning import BinMapper
@@ -38,8 +38,8 @@ from rankinite.trees import (
 class BoostedTrees(Learner):
     """A sum of regression trees, grown one after the other on the λs of an objective.
 
-    An objective may have several outputs, each a sum of trees of its own; then
-    `_outputs_of_base` and `_ranking_scores` say how outputs and ranking scores go together.
+    An objective may have several outputs, each a sum of trees of its own; its link says how they
+    become a score.
 
     Attributes
     ----------
@@ -68,20 +68,13 @@ class BoostedTrees(Learner):
     feature_fraction: float
 
     forest_: Forest
+    _link: Link
 
     @abstractmethod
     def _objective(
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
     ) -> Objective:
         """What to learn on this data."""
-
-    def _outputs_of_base(self, scores: np.ndarray | float) -> np.ndarray | float:
-        """Outputs before the first tree, from the base model's scores; (n_outputs, n_rows)."""
-        return scores
-
-    def _ranking_scores(self, outputs: np.ndarray) -> np.ndarray:
-        """Scores of shape (n_rows,), from outputs of shape (n_outputs, n_rows)."""
-        return outputs[0]
 
     def _train(
         self,
@@ -98,12 +91,12 @@ class BoostedTrees(Learner):
         start = objective.start()
         if base is not None:
             start = np.zeros_like(start)
-        outputs = self._first_outputs(start, base, dataset)
+        outputs = _first_outputs(start, objective.link, base, dataset)
         watched = {
             name: Watched(
                 binned_like(rows, dataset, binned.mapper, name),
-                self._first_outputs(start, base, rows),
-                self._evaluate_on(rows),
+                _first_outputs(start, objective.link, base, rows),
+                self._evaluate_on(rows, objective.link),
             )
             for name, rows in sets.items()
         }
@@ -121,7 +114,7 @@ class BoostedTrees(Learner):
 
         def keep(run: BoostingRun) -> None:
             self._keep(run, dataset, base, data)
-            self._start = start
+            self._start, self._link = start, objective.link
             self.forest_ = Forest.from_trees([tree for trees in run.members for tree in trees])
 
         all_callbacks = self._all_callbacks(sets, callbacks, keep)
@@ -135,16 +128,9 @@ class BoostedTrees(Learner):
                 if self.early_stopping is not None:
                     self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
 
-    def _first_outputs(self, start: np.ndarray, base: Any, rows: Dataset) -> np.ndarray:
-        """Outputs before the first tree, shape (n_outputs, n_rows)."""
-        outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
-        if base is not None:
-            outputs += self._outputs_of_base(base_scores(base, rows))
-        return outputs
-
-    def _evaluate_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+    def _evaluate_on(self, rows: Dataset, link: Link) -> Callable[[np.ndarray], dict[str, float]]:
         mean = mean_of(self._watched_measure(), rows)
-        return lambda outputs: mean(self._ranking_scores(outputs))
+        return lambda outputs: mean(link.scores(outputs))
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
@@ -181,23 +167,27 @@ class BoostedTrees(Learner):
         return self.forest_.importance(self.n_features_in_, kind)
 
     def _score_matrix(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
-        self._check_n_trees(n_trees)
-        start = self._start[0] + base_scores(self._base, X)
-        return score_features(self.forest_, X, start, n_trees)
+        return self._link.scores(self._outputs(X, n_trees))
 
     def _score_bins(self, dataset: Dataset, n_trees: int | None = None) -> np.ndarray:
-        self._check_n_trees(n_trees)
-        start = self._start[0] + base_scores(self._base, dataset)
-        return score_binned(self.forest_, dataset.binned_as_saved(), start, n_trees)
+        return self._link.scores(self._outputs(dataset, n_trees))
+
+    def _outputs(self, data: Dataset | np.ndarray, n_trees: int | None) -> list[np.ndarray]:
+        """The sum of the trees of each output; a dataset is taken by its bins."""
+        if n_trees is not None:
+            Whole(0, self.n_rounds_).check("n_trees", n_trees)
+        base = base_scores(self._base, data)
+        starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
+        forests = self.forest_.dealt(len(starts))
+        if isinstance(data, Dataset):
+            bins = data.binned_as_saved()
+            return [score_binned(f, bins, s, n_trees) for f, s in zip(forests, starts, strict=True)]
+        return [score_features(f, data, s, n_trees) for f, s in zip(forests, starts, strict=True)]
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         # Small batches stay on the calling thread; a scope would take a tenth of their time.
         n_threads = number_of_threads(self.n_threads)
         return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
-
-    def _check_n_trees(self, n_trees: int | None) -> None:
-        if n_trees is not None:
-            Whole(0, self.n_rounds_).check("n_trees", n_trees)
 
     def _own_state(self) -> tuple[State, Arrays]:
         return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())
@@ -205,9 +195,21 @@ class BoostedTrees(Learner):
     def _restore(self, state: State, arrays: Arrays) -> None:
         self.forest_ = Forest.from_arrays(unnested("forest", arrays), self.n_features_in_)
         self._start = np.array(state["start"], np.float64)
+        self._link = self._saved_link(state, arrays)
         n_outputs = len(self._start)
         if not np.isfinite(self._start).all() or self.forest_.n_trees % n_outputs:
             raise ModelFileError(
                 f"the model file has {self.forest_.n_trees} trees for {n_outputs} outputs that "
                 f"start at {self._start}: save the model again"
             )
+
+    def _saved_link(self, state: State, arrays: Arrays) -> Link:
+        return Identity()
+
+
+def _first_outputs(start: np.ndarray, link: Link, base: Any, rows: Dataset) -> np.ndarray:
+    """Outputs before the first tree, shape (n_outputs, n_rows)."""
+    outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
+    if base is not None:
+        outputs += link.base_factors[:, np.newaxis] * base_scores(base, rows)
+    return outputs

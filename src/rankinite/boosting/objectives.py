@@ -6,7 +6,7 @@ higher score, and w ≥ 0 is the loss's second derivative. A leaf's Newton step 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -29,20 +29,56 @@ LONGEST_STEP = 10.0
 Pull = tuple[np.ndarray, np.ndarray]
 
 
+# One array of shape (n_rows,) for each output; together or apart.
+Outputs = np.ndarray | Sequence[np.ndarray]
+
+
+class Link(Protocol):
+    """How the outputs of the trees and ranking scores go together.
+
+    Attributes
+    ----------
+    base_factors : ndarray of float64, shape (n_outputs,)
+        The outputs begin with these times the score of the base model.
+    """
+
+    base_factors: np.ndarray
+
+    def scores(self, outputs: Outputs) -> np.ndarray:
+        """Scores, shape (n_rows,)."""
+
+
+class Identity:
+    """One output, which is the score."""
+
+    base_factors = np.ones(1)
+
+    def scores(self, outputs: Outputs) -> np.ndarray:
+        """The output itself."""
+        return outputs[0]
+
+
 class Objective(Protocol):
     """What a round of trees asks. Most objectives have one output, the score itself."""
 
+    link: Link
     longest_step: float
 
     def start(self) -> np.ndarray:
         """The outputs of every row before the first tree, shape (n_outputs,)."""
 
     def gradients(self, outputs: np.ndarray, round_number: int) -> Iterable[Pull]:
-        """λ and w for each output, from outputs of shape (n_outputs, n_rows)."""
+        """λ and w for each output, from outputs of shape (n_outputs, n_rows).
+
+        They come one by one, and a tree is added to its output before the next are asked for: all
+        must be those of the outputs as they were at the first.
+        """
 
 
 class RankingObjective:
     """The λ-gradients of a ranking measure (`rankinite.lambdas`)."""
+
+    link: Link = Identity()
 
     def __init__(
         self,
@@ -80,6 +116,7 @@ class RankingObjective:
 class LeastSquares:
     """½(y − s)²: λ is the residual, and a leaf's step is its weighted mean."""
 
+    link: Link = Identity()
     longest_step = np.inf
 
     def __init__(self, dataset: Dataset, communicator: Communicator) -> None:
@@ -104,6 +141,8 @@ class Logistic:
     With labels ±1 (R = 1 or 0) λ is ȳ = 2yσ / (1 + e^{2yσF}) and w is |ȳ|(2σ − |ȳ|); written with
     P these are 2σ(R − P) and 4σ²P(1 − P), which also hold for a target between the two.
     """
+
+    link: Link = Identity()
 
     def __init__(
         self,

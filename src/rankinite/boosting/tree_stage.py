@@ -53,8 +53,7 @@ class TreeStage:
 
     def learn(self, round_number: int) -> Trees:
         """Grow trees at the present scores, and add them."""
-        # The gradients of all outputs are those before the first of the round's trees.
-        pulls = list(self.objective.gradients(self.scores, round_number))
+        pulls = self.objective.gradients(self.scores, round_number)
         return tuple(
             self._learn_output(output, round_number, *pull) for output, pull in enumerate(pulls)
         )

@@ -7,8 +7,8 @@ the value itself is always that of the ranker's own signature.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,20 +20,33 @@ if TYPE_CHECKING:
     from rankinite.training import Learner
 
 # The rankers by what --ranker calls them, and as they are called in Python.
-RANKERS = {"lambdamart": "LambdaMART", "mart": "MART"}
+RANKERS = {"lambdamart": "LambdaMART", "mart": "MART", "mcrank": "McRank"}
 
 _LEARN, _TREES, _STOP = "What to learn", "Trees", "When to stop"
 
 
 @dataclass(frozen=True)
 class RankerOption:
-    """A parameter of a ranker as an option; it is called like the parameter unless `flag` says."""
+    """A parameter of a ranker as an option; it is called like the parameter unless `flag` says.
+
+    `others` holds the defaults, by ranker, that are not `default`.
+    """
 
     kind: Any
     default: str
     panel: str
     help: str
     flag: str | None = None
+    others: Mapping[str, str] = field(default_factory=dict)
+
+    def default_of(self, ranker: str) -> str:
+        """The default of one ranker."""
+        return self.others.get(ranker, self.default)
+
+    def help_text(self) -> str:
+        """What the help says, with the defaults."""
+        others = ", ".join(f"{value} for {ranker}" for ranker, value in self.others.items())
+        return f"{self.help} Default: {self.default}{others and f' ({others})'}."
 
 
 RANKER_OPTIONS = {
@@ -42,13 +55,23 @@ RANKER_OPTIONS = {
         "ndcg@10",
         _LEARN,
         "The measure to learn: ndcg@K, dcg@K, err@K, map, mrr, p@K, pairs, avendcg. "
-        "mart only watches it.",
+        "mart and mcrank only watch it.",
     ),
     "loss": RankerOption(
         str,
         "least_squares",
         _LEARN,
         "Loss of mart: least_squares, logistic, balanced or graded.",
+    ),
+    "form": RankerOption(
+        str, "multinomial", _LEARN, "What mcrank learns: multinomial P(y = k) or ordinal P(y ≥ k)."
+    ),
+    "class_values": RankerOption(
+        str,
+        "label",
+        _LEARN,
+        "What a class counts in the score of mcrank: label, gain (2^label − 1), or numbers "
+        "A,B,... from the lowest label on.",
     ),
     "base_model": RankerOption(
         Path, "none", _LEARN, "A model to correct: trees are added to its scores."
@@ -121,7 +144,7 @@ def _as_parameter(name: str, option: RankerOption) -> inspect.Parameter:
         *flags,
         show_default=False,
         rich_help_panel=option.panel,
-        help=f"{option.help} Default: {option.default}.",
+        help=option.help_text(),
     )
     return inspect.Parameter(
         name,
@@ -154,8 +177,18 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
                 f"{flag_of(name)} is not an option of --ranker {kind}: leave it out"
             )
     given = dict(parameters)
+    if "class_values" in given:
+        given["class_values"] = _class_values(given["class_values"])
     if "base_model" in given:
         given["base_model"] = load_base_model(given["base_model"])
     ranker: Learner = learner(**given)
     ranker._check_params()
     return ranker
+
+
+def _class_values(text: str) -> str | list[float]:
+    """Numbers if they are some; else the word, which the ranker knows or refuses."""
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        return text

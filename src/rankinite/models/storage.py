@@ -13,6 +13,7 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 _HOMES = {
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
+    "McRank": "rankinite.boosting",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",

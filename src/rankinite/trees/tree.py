@@ -125,6 +125,22 @@ class Forest:
             leaf_offsets=self.leaf_offsets[: n_trees + 1],
         )
 
+    def dealt(self, n_hands: int) -> list[Forest]:
+        """As many forests as asked, dealt tree by tree: the first has the trees 0, n, 2n, ….
+
+        They are made once and kept, because each is laid out for scoring.
+        """
+        if n_hands == 1:
+            return [self]
+        if n_hands not in self._hands:
+            trees = self.trees(np.zeros(len(self.feature), np.uint8))
+            self._hands[n_hands] = [Forest.from_trees(trees[k::n_hands]) for k in range(n_hands)]
+        return self._hands[n_hands]
+
+    @cached_property
+    def _hands(self) -> dict[int, list[Forest]]:
+        return {}
+
     @cached_property
     def scorer(self) -> Scorer:
         """The forest laid out for scoring, made when it is first asked for.

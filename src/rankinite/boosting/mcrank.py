@@ -1,0 +1,197 @@
+"""McRank: boosted classification into grades, ranked by the expected relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankinite.boosting.boosted_trees import BoostedTrees
+from rankinite.boosting.classes import ExpectedRelevance, Multinomial, Ordinal
+from rankinite.boosting.objectives import document_weights
+from rankinite.data import Dataset
+from rankinite.data.frames import features_of
+from rankinite.distributed import Communicator
+from rankinite.errors import DataError, ModelFileError, ParameterError
+from rankinite.measures import Measure
+from rankinite.models.file import Arrays, State
+from rankinite.models.parameters import Constraint, OneOf
+
+# Every class costs a tree a round; labels of more values than this are not grades.
+MOST_CLASSES = 64
+
+_FORMS: dict[str, type[Multinomial] | type[Ordinal]] = {
+    "multinomial": Multinomial,
+    "ordinal": Ordinal,
+}
+
+
+class McRank(BoostedTrees):
+    """Boosted trees that classify documents into their grades (Li, Burges and Wu 2007).
+
+    A round grows one tree for each class (of the multinomial form) or for each class above the
+    lowest (of the ordinal form). The score is the expected relevance Σ_k value_k P(y = k).
+
+    Parameters
+    ----------
+    form : {"multinomial", "ordinal"}
+        ``multinomial`` learns P(y = k) of all classes together, ``ordinal`` learns P(y ≥ k) of
+        every class above the lowest by itself.
+    class_values : {"label", "gain"} or sequence of float
+        What a class counts in the score: its label, the gain 2^label − 1 of NDCG, or values of
+        your own, one for each label that the training data has, from the lowest label on.
+    measure : str or Measure
+        What is watched on validation data; it does not change the loss.
+    n_estimators : int
+        Number of rounds.
+    max_leaf_nodes, learning_rate, min_samples_leaf, max_bins, split, row_fraction
+        As in `LambdaMART`, and so are feature_fraction, early_stopping, valid_measure,
+        random_state, n_threads and verbose. Wu et al. (2008) used 10 leaves and a rate of 0.05.
+    base_model : ranker, model, function or weights, optional
+        A score s that the classes begin with: P(y = k) grows like e^{ks}, so that the ranking is
+        that of the base model before the first round.
+
+    Examples
+    --------
+    >>> import rankinite as rk
+    >>> train, test = rk.artificial(n_queries=(40, 20), n_docs=20, n_features=5)
+    >>> model = rk.McRank(n_estimators=10, max_leaf_nodes=7).fit(train)
+    >>> model.predict_proba(test).shape
+    (400, 5)
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **{name: each for name, each in BoostedTrees._constraints.items() if name != "sigma"},
+        "form": OneOf(tuple(_FORMS)),
+    }
+    _unit = "round"
+
+    _link: ExpectedRelevance
+
+    def __init__(
+        self,
+        form: str = "multinomial",
+        class_values: str | Sequence[float] = "label",
+        measure: str | Measure = "ndcg@10",
+        n_estimators: int = 500,
+        max_leaf_nodes: int = 31,
+        learning_rate: float = 0.1,
+        min_samples_leaf: int = 20,
+        max_bins: int = 255,
+        split: str = "least_squares",
+        row_fraction: float = 1.0,
+        feature_fraction: float = 1.0,
+        base_model: Any = None,
+        early_stopping: int | None = None,
+        valid_measure: str | Measure | None = None,
+        random_state: int = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.form = form
+        self.class_values = class_values
+        self.measure = measure
+        self.n_estimators = n_estimators
+        self.max_leaf_nodes = max_leaf_nodes
+        self.learning_rate = learning_rate
+        self.min_samples_leaf = min_samples_leaf
+        self.max_bins = max_bins
+        self.split = split
+        self.row_fraction = row_fraction
+        self.feature_fraction = feature_fraction
+        self.base_model = base_model
+        self.early_stopping = early_stopping
+        self.valid_measure = valid_measure
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def predict_proba(self, X: Any, n_trees: int | None = None) -> np.ndarray:
+        """P(y = k) of every row, shape (n_rows, n_classes), in the order of `classes_`.
+
+        `n_trees` counts the trees of each class.
+        """
+        self._check_fitted()
+        if isinstance(X, Dataset):
+            self._check_features(X.n_features, X.feature_names)
+            outputs = self._outputs(X if X.X is None else X.X, n_trees)
+            return X.in_caller_order(self._link.probabilities(outputs).T)
+        matrix, names = features_of(X)
+        self._check_features(matrix.shape[1], names)
+        return self._link.probabilities(self._outputs(matrix, n_trees)).T
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels of the training data, ascending, shape (n_classes,)."""
+        self._check_fitted()
+        return self._link.classes
+
+    @property
+    def class_values_(self) -> np.ndarray:
+        """What each class counts in the score, shape (n_classes,)."""
+        self._check_fitted()
+        return self._link.values
+
+    def in_words(self) -> str:
+        """The trained model in a few words, for people."""
+        return f"McRank with {self.n_rounds_} rounds of {len(self._start)} trees ({self.form})"
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if not isinstance(self.class_values, str):
+            values_of(self.class_values, None)
+        else:
+            OneOf(("label", "gain")).check("class_values", self.class_values)
+
+    def _objective(
+        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+    ) -> Multinomial | Ordinal:
+        labels, classes = np.unique(dataset.labels, return_inverse=True)
+        if len(labels) > MOST_CLASSES:
+            raise DataError(
+                f"McRank needs graded labels, but there are {len(labels)} different ones (at most "
+                f"{MOST_CLASSES}): round them to grades, or use MART"
+            )
+        link = ExpectedRelevance(self.form, labels, values_of(self.class_values, labels))
+        weight = document_weights(dataset)
+        return _FORMS[self.form](classes, len(labels), weight, link, communicator)
+
+    def _own_state(self) -> tuple[State, Arrays]:
+        state, arrays = super()._own_state()
+        arrays |= {"classes": self._link.classes, "class_values": self._link.values}
+        return state, arrays
+
+    def _saved_link(self, state: State, arrays: Arrays) -> ExpectedRelevance:
+        link = ExpectedRelevance(self.form, arrays["classes"], arrays["class_values"])
+        shapes = {link.classes.shape, link.values.shape}
+        right = len(shapes) == 1 and len(link.base_factors) == len(self._start)
+        if not right or not np.isfinite([link.classes, link.values]).all():
+            raise ModelFileError(
+                f"the model file has {link.classes.shape} classes with {link.values.shape} values "
+                f"for {len(self._start)} outputs: save the model again"
+            )
+        return link
+
+
+def values_of(class_values: str | Sequence[float], labels: np.ndarray | None) -> np.ndarray:
+    """What each class counts in the score; `labels` are None if they are not known yet."""
+    if isinstance(class_values, str):
+        assert labels is not None
+        return labels.copy() if class_values == "label" else np.exp2(labels) - 1.0
+    try:
+        values = np.array(class_values, np.float64)
+    except (TypeError, ValueError):
+        values = np.array(np.nan)
+    if values.ndim != 1 or not np.isfinite(values).all():
+        raise ParameterError(
+            'class_values must be "label", "gain" or a list of finite numbers, one for each label, '
+            f"got {class_values!r}"
+        )
+    if labels is not None and len(values) != len(labels):
+        shown = ", ".join(f"{label:g}" for label in labels[:8])
+        raise ParameterError(
+            f"class_values has {len(values)} values, but the training data has {len(labels)} "
+            f"labels ({shown}{', …' if len(labels) > 8 else ''}): give one for each"
+        )
+    return values
