@@ -163,6 +163,8 @@ def test_bases_that_cannot_score():
         rk.LambdaMART(base_model=[np.inf] * 8).fit(train)
     with pytest.raises(rk.ParameterError, match=r"base_model must have predict, .* it is a dict"):
         rk.LambdaMART(base_model={"a": 1}).fit(train)
+    with pytest.raises(rk.ParameterError, match=r"base_model is the path 'x.rk': pass what"):
+        rk.LambdaMART(base_model="x.rk").fit(train)
     # What a base does wrong after training is noticed as well.
     model = rk.LambdaMART(base_model=lambda X: X[:, 0], **QUICK).fit(train)
     with pytest.raises(rk.DataError, match=r"base_model, a function, .* NaN or infinite \(row 1\)"):

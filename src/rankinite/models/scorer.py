@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,11 @@ def as_scorer(base_model: Any) -> Any:
     except RankiniteError as error:
         raise ParameterError(f"base_model cannot be used: {error}") from None
     except (TypeError, ValueError):
+        if isinstance(base_model, (str, os.PathLike)):
+            raise ParameterError(
+                f"base_model is the path {str(base_model)!r}: pass what rankinite.load or "
+                "rankinite.models.load_base_model reads from there"
+            ) from None
         raise ParameterError(
             "base_model must have predict, be a function of the feature matrix, or be a weight "
             f"vector, but it is a {type(base_model).__name__}"

@@ -183,7 +183,7 @@ class XGBoostScorer(BoosterScorer):
 
         booster, n_threads = self.booster, n_threads_for(X)
         types = booster.feature_types
-        # XGBoost below 3 decides on the threads by itself.
+        # XGBoost below 3 decides on the threads by itself, and may wait for ever after a fork.
         with config_context(nthread=n_threads) if "nthread" in get_config() else nullcontext():
             rows = DMatrix(
                 X,
