@@ -12,9 +12,8 @@ from __future__ import annotations
 import argparse
 import time
 
-from table import accuracy_table
-
 import rankinite as rk
+from table import accuracy_table
 
 QUERIES = (10_000, 5_000, 10_000)
 MEASURES = ("ndcg@10", "ndcg@3", "ndcg@1")

@@ -25,6 +25,12 @@ class Subject:
     random: bool = True
     # Settings under which a document without weight is as good as absent.
     weighed: dict[str, Any] = field(default_factory=dict)
+    # Whether it is made of trees: it can learn from bins, and score with its first trees.
+    trees: bool = True
+    # Settings with which 40 rounds learn more than the data has to teach.
+    hasty: dict[str, Any] = field(
+        default_factory=lambda: {"n_estimators": 40, "learning_rate": 1.0}
+    )
 
     def make(self, **params):
         return self.kind(**{**self.params, **params})

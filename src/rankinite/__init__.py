@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Dataset": "rankinite.data",
+    "Preferences": "rankinite.data",
     "artificial": "rankinite.data",
     "read": "rankinite.data",
     "write_svmlight": "rankinite.data",
@@ -28,6 +29,8 @@ _HOMES = {
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",

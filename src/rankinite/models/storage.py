@@ -14,6 +14,8 @@ _HOMES = {
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",
@@ -21,6 +23,8 @@ _HOMES = {
     "XGBoostScorer": "rankinite.models.foreign.boosters",
     "CatBoostScorer": "rankinite.models.foreign.boosters",
 }
+# Models whose file is not enough: a part of them is the user's own code. How to load them.
+_WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -53,6 +57,11 @@ def from_state(state: State, arrays: Arrays) -> Any:
     if not isinstance(kind, str):
         raise ModelFileError(
             "the model file does not say what kind of model it holds: save the model again"
+        )
+    if kind in _WITH_OWN_CODE:
+        raise ModelFileError(
+            f"the model file holds a {kind}, whose net is code of your own: load it by "
+            f"{_WITH_OWN_CODE[kind]}"
         )
     if kind not in _HOMES:
         raise ModelFileError(
