@@ -165,7 +165,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
         By the name of the parameter; `base_model` is a path.
     """
     import rankinite
-    from rankinite.models import load
+    from rankinite.models import load_base_model
 
     if kind not in RANKERS:
         raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
@@ -180,7 +180,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
     if "base_model" in given:
-        given["base_model"] = load(given["base_model"])
+        given["base_model"] = load_base_model(given["base_model"])
     ranker: Learner = learner(**given)
     ranker._check_params()
     return ranker

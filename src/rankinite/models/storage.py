@@ -17,7 +17,12 @@ _HOMES = {
     "McRank": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
-    "LinearScorer": "rankinite.models.scorer",
+    "LinearScorer": "rankinite.models.linear",
+    "LinearEstimator": "rankinite.models.foreign.estimators",
+    "TreeEstimator": "rankinite.models.foreign.estimators",
+    "LightGBMScorer": "rankinite.models.foreign.boosters",
+    "XGBoostScorer": "rankinite.models.foreign.boosters",
+    "CatBoostScorer": "rankinite.models.foreign.boosters",
 }
 # Models whose file is not enough: a part of them is the user's own code. How to load them.
 _WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}
@@ -39,8 +44,9 @@ def to_state(model: Any) -> tuple[State, Arrays]:
     kind = type(model).__name__
     if kind not in _HOMES or not hasattr(model, "_state"):
         raise ModelFileError(
-            f"a {kind} cannot be kept in a model file: use a ranker of rankinite or a weight "
-            "vector as the base model, or add the scores yourself"
+            f"a {getattr(model, 'origin', kind)} cannot be kept in a model file: use a ranker of "
+            "rankinite, a LightGBM, XGBoost or CatBoost model, a linear model or trees of "
+            "scikit-learn, or a weight vector as base_model, or add the scores yourself"
         )
     state, arrays = model._state()
     return {"kind": kind, **state}, arrays

@@ -14,9 +14,10 @@ from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
 from rankinite.models.file import Arrays, State
+from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import Ranker, training_data
-from rankinite.models.scorer import as_scorer
+from rankinite.models.scorer import as_scorer, check_base
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.training.run import Callback, History, Run
@@ -116,6 +117,7 @@ class Learner(Ranker):
         self._check_params()
         dataset = training_data(X, y, qid, weight, query_weight)
         sets = named_sets(valid, self.early_stopping)
+        self._check_base(dataset, callbacks)
         for name, rows in sets.items():
             check_measurable(rows, self._measure_on(rows), name)
         with threads(self.n_threads):
@@ -163,8 +165,17 @@ class Learner(Ranker):
                     )
             except ParameterError as error:
                 raise ParameterError(f"{name} is wrong: {error}") from None
-        if self.base_model is not None:
+        if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
+
+    def _check_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> None:
+        """Refuse a base model that would fail later: on the data, or when a checkpoint is due."""
+        if self.base_model is None:
+            return
+        base = as_scorer(self.base_model)
+        check_base(base, dataset)
+        if any(isinstance(callback, Checkpoint) for callback in callbacks):
+            to_state(base)
 
     def _watched_measure(self, has_preferences: bool = False) -> Measure:
         """What is watched on a set with labels, or on one with preferences."""
