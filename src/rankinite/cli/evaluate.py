@@ -16,6 +16,7 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
+    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
@@ -87,7 +88,7 @@ def evaluate(
     if model is not None:
         ranker = load_model(model, threads)
         rows = read_like(data, Expected.by_model(ranker, model), **columns)
-        values, sigma = ranker.predict(rows, n_trees=n_trees), getattr(ranker, "sigma", None)
+        values, sigma = scores_by(ranker, rows, n_trees), getattr(ranker, "sigma", None)
     else:
         assert scores is not None
         rows = read_judgements(data, **columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -137,6 +137,16 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     model = load(path)
     model.n_threads = n_threads
     return model
+
+
+def scores_by(ranker: Any, rows: Dataset, n_trees: int | None) -> np.ndarray:
+    """Scores of the rows, by the model or by its first trees."""
+    if n_trees is None:
+        return ranker.predict(rows)
+    if not hasattr(ranker, "forest_"):
+        kind = type(ranker).__name__
+        raise ParameterError(f"--n-trees is for models made of trees, and this is a {kind}")
+    return ranker.predict(rows, n_trees=n_trees)
 
 
 def split_measures(text: str) -> list[str]:
