@@ -43,28 +43,25 @@ def data():
     return rk.artificial(n_queries=(60, 20, 20), n_docs=12, n_features=8, random_state=1)
 
 
+HASTY = {"n_epochs": 40, "learning_rate": 0.5}
 SUBJECTS = [
-    Subject("TorchRanker", TorchRanker, {"module": two_layers, "n_epochs": 3, "random_state": 0}),
+    Subject(
+        "TorchRanker",
+        TorchRanker,
+        {"module": two_layers, "n_epochs": 3, "random_state": 0},
+        trees=False,
+        hasty=HASTY,
+    ),
     Subject(
         "TorchRanker err, steps of 4",
         TorchRanker,
         {"module": two_layers, "n_epochs": 2, "measure": "err@5", "queries_per_step": 4},
+        trees=False,
+        hasty=HASTY,
     ),
 ]
 # They are about trees or bins, or read the file without the code of the net; see below.
-NOT_FOR_NETS = {
-    "unknown_parameter",
-    "first_trees",
-    "first_rounds",
-    "saving_and_loading",
-    "early_stopping",
-    "parameters_out_of_range",
-    "missing_and_infinite_features",
-    "binned_files",
-    "nothing_to_learn",
-    "seeds",
-    "threads_are_restored",
-}
+NOT_FOR_NETS = {"saving_and_loading"}
 
 
 @pytest.mark.parametrize(

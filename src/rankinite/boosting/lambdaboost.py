@@ -145,7 +145,7 @@ class LambdaBoost(Learner):
         callbacks: Sequence[Callback],
         resume: Any,
     ) -> None:
-        X = _values(dataset, "this dataset")
+        X = self._feature_values(dataset)
         base = None if self.base_model is None else as_scorer(self.base_model)
         labels = dataset.labels  # an error if there are none
         before = np.zeros(len(labels)) + base_scores(base, dataset)
@@ -202,7 +202,7 @@ class LambdaBoost(Learner):
 
     def _watch(self, rows: Dataset, base: Any, train: Dataset, name: str) -> Watched:
         check_like(rows, train, name)
-        X = _values(rows, f"the validation set {name!r}")
+        X = self._feature_values(rows, f"the validation set {name!r}")
         before = np.zeros((1, rows.n_rows)) + base_scores(base, rows)
         mean = self._mean_on(rows)
         return Watched(X, before, lambda scores: mean(scores[0]))
@@ -266,7 +266,7 @@ class LambdaBoost(Learner):
     def _weight_space(self, dataset: Dataset) -> WeightSpace:
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
-        X = _values(dataset, "this dataset")
+        X = self._feature_values(dataset)
         free = np.flatnonzero(self._standardizer.scale)
         Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])
         before = base_scores(self._base, dataset)
@@ -298,12 +298,3 @@ class LambdaBoost(Learner):
                 "step each: save the model again"
             )
         self.features_, self._steps = features, steps
-
-
-def _values(rows: Dataset, what: str) -> np.ndarray:
-    if rows.X is None:
-        raise DataError(
-            f"{what} holds only bins, and a LambdaBoost needs feature values: pass the dataset "
-            "with its features"
-        )
-    return rows.X

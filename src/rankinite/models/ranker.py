@@ -64,9 +64,17 @@ class Ranker(Estimator):
         """Scores of raw features."""
 
     def _score_bins(self, dataset: Dataset, *args: Any, **options: Any) -> np.ndarray:
-        raise DataError(
-            f"this dataset holds only bins, and a {type(self).__name__} needs feature values"
-        )
+        # Rankers that can score bins have their own; the others say that they need values.
+        return self._score_matrix(self._feature_values(dataset), *args, **options)
+
+    def _feature_values(self, rows: Dataset, what: str = "this dataset") -> np.ndarray:
+        """The feature matrix; an error, which calls the data `what`, if there are only bins."""
+        if rows.X is None:
+            raise DataError(
+                f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
+                "the dataset with its features"
+            )
+        return rows.X
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         """The scope in which `n_rows` rows are scored."""

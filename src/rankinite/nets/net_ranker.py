@@ -87,7 +87,7 @@ class NetRanker(Learner):
             raise ParameterError(
                 f"n_restarts={self.n_restarts} needs data to watch: pass valid=, or leave it out"
             )
-        X = self._values_of(dataset, "this dataset")
+        X = self._feature_values(dataset)
         by_pairs = self.learns_preferences and dataset.preferences is not None
         if not by_pairs:
             _ = dataset.labels  # an error if there are none
@@ -142,18 +142,11 @@ class NetRanker(Learner):
             lower_is_better=lower_is_better,
         )
 
-    def _values_of(self, rows: Dataset, what: str) -> np.ndarray:
-        if rows.X is None:
-            raise DataError(
-                f"{what} holds only bins, and a {type(self).__name__} needs feature values"
-            )
-        return rows.X
-
     def _watched(
         self, rows: Dataset, name: str, train: Dataset, base: Any, standardizer: Standardizer
     ) -> WatchedRows:
         check_like(rows, train, name)
-        X = self._values_of(rows, f"the validation set {name!r}")
+        X = self._feature_values(rows, f"the validation set {name!r}")
         start = base_scores(base, rows) + np.zeros(rows.n_rows)
         return WatchedRows(standardizer.transform(X), start, self._mean_on(rows))
 
@@ -212,7 +205,7 @@ class NetRanker(Learner):
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         net = self.net_
-        Z = net.standardizer.transform(self._values_of(dataset, "this dataset"))
+        Z = net.standardizer.transform(self._feature_values(dataset))
         start = base_scores(self._base, dataset) + np.zeros(dataset.n_rows)
         free, names = free_weights(net, feature_labels(dataset.feature_names, Z.shape[1]))
 

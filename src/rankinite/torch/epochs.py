@@ -10,25 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from rankinite.data import Dataset
 from rankinite.data.canonical import Canonical
 from rankinite.data.grouping import ranges
 from rankinite.data.seeds import derive_seed
-from rankinite.errors import DataError
 from rankinite.lambdas import LambdaGradients
-from rankinite.models.scorer import base_scores
 from rankinite.torch.loss import PairCost
 from rankinite.torch.module import Preparation, outputs_of, place_of, score_rows
-
-
-def feature_values(rows: Dataset) -> np.ndarray:
-    """The feature matrix of a dataset."""
-    if rows.X is None:
-        raise DataError(
-            "this dataset holds only bins, and a net needs feature values: pass the dataset with "
-            "its features"
-        )
-    return rows.X
 
 
 class Watched:
@@ -36,18 +23,21 @@ class Watched:
 
     Parameters
     ----------
-    rows : Dataset
-    base : scorer or None
-        The net is added to its scores.
+    X : ndarray, shape (n_rows, n_features)
+    first_scores : ndarray of float64, shape (n_rows,)
+        Of the base model, to which the net is added.
     evaluate : function
         From scores to the mean of each measure.
     """
 
     def __init__(
-        self, rows: Dataset, base: Any, evaluate: Callable[[np.ndarray], dict[str, float]]
+        self,
+        X: np.ndarray,
+        first_scores: np.ndarray,
+        evaluate: Callable[[np.ndarray], dict[str, float]],
     ) -> None:
-        self._X = feature_values(rows)
-        self._first_scores = base_scores(base, rows) + np.zeros(rows.n_rows)
+        self._X = X
+        self._first_scores = first_scores
         self._evaluate = evaluate
 
     def before(self) -> dict[str, float]:

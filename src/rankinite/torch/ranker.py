@@ -25,7 +25,7 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
-from rankinite.torch.epochs import Epochs, Kept, Watched, feature_values
+from rankinite.torch.epochs import Epochs, Kept, Watched
 from rankinite.torch.module import (
     Preparation,
     make_module,
@@ -175,15 +175,22 @@ class TorchRanker(Learner):
         _ = dataset.labels  # which must be there
         base = None if self.base_model is None else as_scorer(self.base_model)
         first_scores = base_scores(base, dataset) + np.zeros(dataset.n_rows)
+        X = self._feature_values(dataset)
         order = canonical(dataset, first_scores)
-        X = feature_values(dataset)
         standardizer = self._standardizer_of(X, order)
         prepare = preparation(standardizer)
         seed = int(derive_seed(int(self.random_state), "weights")) >> 1
         module = make_module(self.module, dataset.n_features, seed)
-        watched = {name: Watched(rows, base, self._mean_on(rows)) for name, rows in sets.items()}
         for name, rows in sets.items():
             check_like(rows, dataset, name)
+        watched = {
+            name: Watched(
+                self._feature_values(rows, f"the validation set {name!r}"),
+                base_scores(base, rows) + np.zeros(rows.n_rows),
+                self._mean_on(rows),
+            )
+            for name, rows in sets.items()
+        }
         if self.early_stopping is not None:
             name = leading_set(sets)
             check_watchable(watched[name].before(), name)
