@@ -94,7 +94,7 @@ def test_markets_have_documents_of_their_own():
     a = rk.artificial(n_queries=50, market=0, **SMALL)
     b = rk.artificial(n_queries=50, market=1, **SMALL)
     assert not np.array_equal(a.X, b.X)
-    same_cuts = draw(0, 1.0).cut_points(0), draw(1, 1.0).cut_points(0)
+    same_cuts = draw(0, 1.0).cut_points(0, 1.0), draw(1, 1.0).cut_points(0, 1.0)
     assert np.array_equal(*same_cuts)
 
 
@@ -119,3 +119,20 @@ def test_parameters(arguments, message):
 
 def test_examples_of_the_documentation():
     assert doctest.testmod(artificial_module).failed == 0
+
+
+def test_wider_documents_give_higher_degrees_more_weight():
+    """At √3 every monomial has variance 1, so a linear fit explains less."""
+
+    def explained(width):
+        data = rk.artificial(n_queries=200, n_docs=50, n_features=20, width=width)
+        assert np.abs(data.X).max() <= np.float32(width)
+        assert data.X.std() == pytest.approx(width / np.sqrt(3), rel=0.01)
+        design = np.column_stack([data.X, np.ones(data.n_rows)])
+        fit = design @ np.linalg.lstsq(design, data.y, rcond=None)[0]
+        return np.var(fit) / np.var(data.y)
+
+    assert explained(3**0.5) < 0.7 * explained(1.0)
+    for width in (0, -1, np.nan, np.inf):
+        with pytest.raises(ParameterError, match="width must be a number above 0"):
+            rk.artificial(n_queries=2, width=width)

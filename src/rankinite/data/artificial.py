@@ -26,6 +26,7 @@ def artificial(
     n_features: int = ...,
     *,
     n_terms: int = ...,
+    width: float = ...,
     label_noise: float = ...,
     random_state: int = ...,
     market: int = ...,
@@ -40,6 +41,7 @@ def artificial(
     n_features: int = ...,
     *,
     n_terms: int = ...,
+    width: float = ...,
     label_noise: float = ...,
     random_state: int = ...,
     market: int = ...,
@@ -53,6 +55,7 @@ def artificial(
     n_features: int = 50,
     *,
     n_terms: int = 100,
+    width: float = 1.0,
     label_noise: float = 0.0,
     random_state: int = 0,
     market: int = 0,
@@ -60,9 +63,9 @@ def artificial(
 ) -> Dataset | tuple[Dataset, ...]:
     """Make ranking data whose labels come from a random polynomial of degree three.
 
-    Documents are uniform in [-1, 1]^n_features (float32). The polynomial has `n_terms` monomials;
-    each has degree 1, 2 or 3 with equal probability, features drawn with replacement, and a
-    coefficient uniform in [-1, 1]. Its values become labels 0 to 4 at cut points that leave
+    Documents are uniform in [-width, width]^n_features (float32). The polynomial has `n_terms`
+    monomials; each has degree 1, 2 or 3 with equal probability, features drawn with replacement,
+    and a coefficient uniform in [-1, 1]. Its values become labels 0 to 4 at cut points that leave
     56, 25, 13, 4.5 and 1.5 percent of all documents in them; the cut points are quantiles on a
     reference sample of its own, so they depend on the polynomial alone.
 
@@ -77,6 +80,10 @@ def artificial(
     n_features : int
     n_terms : int
         Number of monomials.
+    width : float
+        The wider, the more the terms of higher degree count. At √3 the features have variance 1,
+        and so has every monomial of different features; at 1 those of degree 1, 2 and 3 have
+        1/3, 1/9 and 1/27.
     label_noise : float
         Probability that a label moves one step up or down (and stays within 0 to 4).
     random_state : int
@@ -107,12 +114,14 @@ def artificial(
     for name, fraction in (("label_noise", label_noise), ("shared", shared)):
         if not 0 <= fraction <= 1:
             raise ParameterError(f"{name} must lie between 0 and 1, got {fraction!r}")
+    if not 0 < width < np.inf:
+        raise ParameterError(f"width must be a number above 0, got {width!r}")
     polynomial = _Polynomial.draw(n_features, n_terms, random_state, market, shared)
-    cuts = polynomial.cut_points(random_state)
+    cuts = polynomial.cut_points(random_state, width)
     datasets = []
     for part, size in enumerate(sizes):
         rng = _stream(random_state, _DOCUMENTS, market, part)
-        X = _uniform(rng, size * n_docs, n_features)
+        X = _uniform(rng, size * n_docs, n_features, width)
         labels = np.searchsorted(cuts, polynomial(X), side="right").astype(np.float64)
         noise = _stream(random_state, _NOISE, market, part)
         _add_noise(labels, label_noise, noise)
@@ -152,9 +161,10 @@ class _Polynomial:
         )
         return cls(factors, coefficients, n_features)
 
-    def cut_points(self, random_state: int) -> np.ndarray:
+    def cut_points(self, random_state: int, width: float) -> np.ndarray:
         """Values between the labels: float64 array (4,)."""
-        sample = _uniform(_stream(random_state, _REFERENCE), _REFERENCE_ROWS, self.n_features)
+        rng = _stream(random_state, _REFERENCE)
+        sample = _uniform(rng, _REFERENCE_ROWS, self.n_features, width)
         return np.quantile(self(sample), np.cumsum(LABEL_SHARES)[:-1])
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
@@ -182,10 +192,10 @@ def _stream(random_state: int, *purpose: int) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(random_state, spawn_key=purpose))
 
 
-def _uniform(rng: np.random.Generator, n_rows: int, n_features: int) -> np.ndarray:
+def _uniform(rng: np.random.Generator, n_rows: int, n_features: int, width: float) -> np.ndarray:
     X = rng.random((n_rows, n_features), dtype=np.float32)
-    X *= 2
-    X -= 1
+    X *= 2 * width
+    X -= width
     return X
 
 
