@@ -25,6 +25,8 @@ _HOMES = {
     "measure": "rankinite.measures",
     "evaluate": "rankinite.measures",
     "compare": "rankinite.measures",
+    "LineSearch": "rankinite.combine",
+    "line_search": "rankinite.combine",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",
