@@ -8,7 +8,6 @@ import numpy as np
 
 from measures.cases import TWINS
 from naive import line_search as naive
-from naive import measures as values
 from rankinite import Dataset
 
 SPECS = list(TWINS)
@@ -90,6 +89,3 @@ def queries_of(data, a, b, blank):
 
 def blank_of(measure):
     return lambda labels: measure.is_blank(np.asarray(labels, dtype=np.float64))
-
-
-__all__ = ["ADDITIVE", "CONVEX", "KINDS", "SPECS", "values"]

@@ -40,7 +40,7 @@ CANCELLED = 1e-13
 # Changes this small beside the largest that one document can make are left out.
 NEGLIGIBLE = 1e-20
 
-# Rows of the array of bundles.
+# Columns of the array of bundles, a row of which fills a cache line.
 A, B, GRADE, KEEP, ADD = range(5)
 
 
@@ -92,7 +92,7 @@ def sweep_queries(
     longest = 1
     for q in range(first_query, last_query):
         longest = max(longest, offsets[q + 1] - offsets[q])
-    bundles, begin = np.zeros((5, longest + 2)), np.empty(longest + 2, np.uint64)
+    bundles, begin = np.zeros((longest + 2, 8)), np.empty(longest + 2, np.uint64)
     profile, extra, position_weights = np.empty(longest), np.zeros(longest), np.empty(longest + 1)
     slots, places = np.empty(longest + 2, np.uint64), np.empty(longest + 2, np.uint64)
     above, tree = np.empty(longest + 2), np.empty(8 * longest + 16)
@@ -134,8 +134,8 @@ def _find_lines(a, b, order, ends, bundles, begin):
     start = 0
     while start < order.shape[0]:
         n_bundles += 1
-        bundles[A, n_bundles] = a[order[start]]
-        bundles[B, n_bundles] = b[order[start]]
+        bundles[n_bundles, A] = a[order[start]]
+        bundles[n_bundles, B] = b[order[start]]
         begin[n_bundles] = start
         start = ends[start]
     begin[n_bundles + 1] = start
@@ -166,19 +166,19 @@ def _describe(code, grades, begin, top, bundles, profile, extra):
             total += grades[t]
             largest = max(largest, abs(grades[t]))
         mean = total / (last - first)
-        bundles[GRADE, i] = mean
-        bundles[KEEP, i] = 1.0
-        bundles[ADD, i] = 0.0
+        bundles[i, GRADE] = mean
+        bundles[i, KEEP] = 1.0
+        bundles[i, ADD] = 0.0
         if code == CASCADE:
-            bundles[KEEP, i] = _stops(grades[first:last], top, profile[first:last])
+            bundles[i, KEEP] = _stops(grades[first:last], top, profile[first:last])
         elif code == FIRST:
-            bundles[KEEP, i] = 1.0 if total == 0.0 else 0.0
+            bundles[i, KEEP] = 1.0 if total == 0.0 else 0.0
             _first_hits(total, profile[first:last])
         else:
             for t in range(first, last):
                 profile[t] = mean
         if code == PRECISIONS:
-            bundles[ADD, i] = total
+            bundles[i, ADD] = total
             # If the t-th is relevant, each of those before it is so with this chance.
             rate = (total - 1.0) / (last - first - 1) if last > first + 1 else 0.0
             for t in range(first, last):
@@ -226,8 +226,8 @@ def _crossing(convex, latest, bundles, upper, lower):
 
     Without branches: which case it is cannot be foreseen.
     """
-    da = bundles[A, upper] - bundles[A, lower]
-    db = bundles[B, upper] - bundles[B, lower]
+    da = bundles[upper, A] - bundles[lower, A]
+    db = bundles[upper, B] - bundles[lower, B]
     alpha = da / ((da if convex else 0.0) - db)
     meets = (upper < lower) & (db < 0.0) & ((not convex) | (da > 0.0)) & (alpha < latest)
     return alpha if meets else np.inf
@@ -249,9 +249,9 @@ def _start(convex, latest, bundles, begin, slots, places, above, tree):
         slots[p] = p
         places[p] = begin[p]
         above[p] = carried
-        carried = carried * bundles[KEEP, p] + bundles[ADD, p]
+        carried = carried * bundles[p, KEEP] + bundles[p, ADD]
     slots[0], slots[n + 1] = n + 1, 0
-    bundles[A, 0] = bundles[B, 0] = bundles[A, n + 1] = bundles[B, n + 1] = 0.0
+    bundles[0, A] = bundles[0, B] = bundles[n + 1, A] = bundles[n + 1, B] = 0.0
     for p in range(base):
         tree[base + p] = np.inf
     for p in range(1, n):
@@ -321,7 +321,7 @@ def _sweep(
             elif places[p] < top:
                 place = places[p]
                 if (begin[upper + one] - begin[upper]) * (begin[lower + one] - begin[lower]) == one:
-                    gain = bundles[GRADE, lower] - bundles[GRADE, upper]
+                    gain = bundles[lower, GRADE] - bundles[upper, GRADE]
                     if code == PAIRS:
                         own = ((gain > 0.0) - (gain < 0.0)) * position_weights[place]
                     else:
@@ -337,7 +337,7 @@ def _sweep(
                 size += added
             slots[p], slots[p + one] = lower, upper
             places[p + one] = places[p] + begin[lower + one] - begin[lower]
-            above[p + one] = above[p] * bundles[KEEP, lower] + bundles[ADD, lower]
+            above[p + one] = above[p] * bundles[lower, KEEP] + bundles[lower, ADD]
             tree[node] = np.inf
             tree[node - one] = _crossing(convex, latest, bundles, slots[p - one], lower)
             tree[node + one] = _crossing(convex, latest, bundles, upper, slots[p + two])
@@ -370,7 +370,7 @@ def _bundles_swap(
     before, after = 0.0, 0.0
     for swapped in range(2):
         first, second = (lower, upper) if swapped else (upper, lower)
-        below = above * bundles[KEEP, first] + bundles[ADD, first]
+        below = above * bundles[first, KEEP] + bundles[first, ADD]
         next_place = place + begin[first + one] - begin[first]
         before = after
         after = _block(begin, profile, extra, position_weights, first, place, above)

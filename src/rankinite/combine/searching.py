@@ -243,7 +243,7 @@ class LineSearcher:
             at = int(ends[at])
         known: dict[bytes, float] = {}
         yield -math.inf, self._own_value(query, bundles, known)
-        is_last = np.append(np.diff(alphas) > SAME * np.abs(alphas[:-1]), True)
+        is_last = np.diff(alphas, append=np.inf) > SAME * np.abs(alphas)
         for alpha, slot, last in zip(alphas, slots.astype(np.int64), is_last, strict=True):
             bundles[slot], bundles[slot + 1] = bundles[slot + 1], bundles[slot]
             if last:
