@@ -79,6 +79,16 @@ def test_crossings_at_the_bounds_are_outside():
     assert line_search(a, b, data, "p@1").interval == (0.5, 1.0)
 
 
+def test_a_document_that_comes_up_by_less_than_a_rounding_error_is_not_left_out():
+    # The scores at 2 are equal in floats, but the lines cross before it.
+    a = np.array([1.0 + 7 * 2.0**-52, 1.0])
+    b = np.array([-3.0, -3.0 + 2.0**-50])
+    assert (a + 2 * b)[0] == (a + 2 * b)[1]
+    found = line_search(a, b, dataset(np.array([0.0, 1.0]), [2]), "p@1", "additive", (0, 2))
+    assert found.curve.edges.tolist() == [0, 1.75, 2]
+    assert found.curve.values.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(("mode", "middle"), [("convex", 0.5), ("additive", 50.05)])
 def test_without_a_crossing_the_middle_of_the_bounds_is_taken(mode, middle):
     _, data = some_data()
