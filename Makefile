@@ -1,5 +1,6 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
+# make test-torch  installs PyTorch beside the rest and passes the tests of nets of one's own
 # make check  the static checks: style, types, import contract
 # make bench  the short benchmarks beside the peers, as one table (about twenty minutes)
 
@@ -7,13 +8,17 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check bench clean
+.PHONY: demo test test-torch check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/rankinite demo
 
 test: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pytest
+
+# PyTorch is not among the requirements of the tests, because it is so large.
+test-torch: $(VENV)/.installed-torch
+	$(BIN)/python -m pytest tests/own_nets tests/test_docs.py
 
 check: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check
@@ -36,6 +41,10 @@ $(VENV)/.installed: pyproject.toml | $(BIN)/python
 $(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,check]'
 	touch $@ $(VENV)/.installed
+
+$(VENV)/.installed-torch: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	touch $@
 
 $(VENV)/.installed-for-benchmarks: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'

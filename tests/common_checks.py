@@ -235,22 +235,26 @@ def missing_and_infinite_features(subject, folder):
     model = subject.make().fit(data)
     scores = model.predict(X)
     assert np.isfinite(scores).all() and np.ptp(scores) > 0
-    # Walking down by thresholds and by bins is the same.
-    assert same(model.predict(rk.read(folder / "binned")), scores)
+    if subject.trees:
+        # Walking down by thresholds and by bins is the same.
+        assert same(model.predict(rk.read(folder / "binned")), scores)
     assert np.isfinite(model.predict(np.full((3, N_FEATURES), np.nan))).all()
 
 
 @check
-def first_trees(subject, folder):
+def first_rounds(subject, folder):
+    name = subject.stops_by
+    if name is None:
+        pytest.skip("it cannot stop early")
     X, _, _ = subject.rows()
     model = subject.make(n_estimators=5).fit(subject.dataset())
     for k in (1, 3, 5):
         shorter = subject.make(n_estimators=k).fit(subject.dataset())
-        assert same(model.predict(X, n_trees=k), shorter.predict(X))
-    assert np.ptp(model.predict(X, n_trees=0)) == 0
-    for n_trees in (-1, 6, 2.5):
-        with pytest.raises(rk.ParameterError, match="n_trees must be a whole number from 0 to 5"):
-            model.predict(X, n_trees=n_trees)
+        assert same(model.predict(X, **{name: k}), shorter.predict(X))
+    assert np.ptp(model.predict(X, **{name: 0})) == 0
+    for n_rounds in (-1, 6, 2.5):
+        with pytest.raises(rk.ParameterError, match=f"{name} must be a whole number from 0 to 5"):
+            model.predict(X, **{name: n_rounds})
 
 
 @check
@@ -272,16 +276,20 @@ def saving_and_loading(subject, folder):
 @check
 def early_stopping(subject, folder):
     train, valid = subject.dataset(), subject.valid()
-    settings = {"n_estimators": 40, "learning_rate": 1.0}
+    settings = subject.hasty
     model = subject.make(early_stopping=3, **settings).fit(train, valid=valid)
     values = model.history_["valid"][str(rk.measure(model.measure))]
     best = int(np.argmax(values)) + 1
     assert len(values) == best + 3 < 40
     assert model.best_iteration_ == best == model.n_rounds_
     full = subject.make(**settings).fit(train, valid=valid)
-    assert full.n_rounds_ == 40 and len(full.history_["valid"]) == 1
-    assert full.best_iteration_ == np.argmax(next(iter(full.history_["valid"].values()))) + 1
-    assert same(full.predict(valid, n_trees=best), model.predict(valid))
+    (all_values,) = full.history_["valid"].values()
+    assert len(all_values) == 40
+    assert full.best_iteration_ == np.argmax(all_values) + 1
+    if subject.stops_by is not None:
+        assert full.n_rounds_ == 40
+        assert same(full.predict(valid, **{subject.stops_by: best}), model.predict(valid))
+    assert values == all_values[: len(values)]
     evaluated = rk.evaluate(model, valid, model.measure)
     assert evaluated[model.measure] == values[best - 1]
 
@@ -310,6 +318,7 @@ OUT_OF_RANGE = {
     "min_samples_leaf": (0, 0.1),
     "max_bins": (1, 256, 10.0),
     "split": ("gini", None, 1),
+    "step": ("line", None, 1),
     "row_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),
@@ -324,6 +333,12 @@ OUT_OF_RANGE = {
     "normalize": (1, "yes", None),
     "loss": ("hinge", None, True),
     "form": ("nominal", None),
+    "n_hidden": (-1, 2.5, None),
+    "n_epochs": (0, 2.5, None),
+    "decay": (0, 1.5, None),
+    "n_restarts": (-1, 0.5, None),
+    "patience": (0, 1.5, None),
+    "mode": ("listwise", None),
     "class_values": ("gains", None, 3.0, [1.0, np.nan], [[0.0, 1.0]], [0.0, 1.0]),
 }
 
@@ -369,6 +384,16 @@ def binned_files(subject, folder):
     train.save(folder / "train")
     valid.save(folder / "valid", like=train)
     model = subject.make().fit(train, valid=valid)
+    if not subject.trees:
+        bins = rk.read(folder / "train")
+        needs = f"holds only bins, and a {subject.kind.__name__} needs feature values"
+        with pytest.raises(rk.DataError, match=f"this dataset {needs}"):
+            model.predict(bins)
+        with pytest.raises(rk.DataError, match=f"this dataset {needs}"):
+            subject.make().fit(bins)
+        with pytest.raises(rk.DataError, match=f"the validation set 'valid' {needs}"):
+            subject.make().fit(train, valid=bins)
+        return
     binned = rk.read(folder / "valid")
     again = subject.make().fit(rk.read(folder / "train"), valid=binned)
     assert saved(again, folder) == saved(model, folder)
@@ -399,8 +424,9 @@ def nothing_to_learn(subject, folder):
             assert np.isfinite(scores).all() and np.ptp(scores) == 0
     one_row = subject.make().fit(X[:2], y[:2] * 0 + [0, 1], qid=[0, 0])
     assert np.isfinite(one_row.predict(X)).all()
-    huge = subject.make(min_samples_leaf=10**6, max_leaf_nodes=10**6).fit(X, y, qid=qid)
-    assert np.ptp(huge.predict(X)) == 0
+    if subject.trees:
+        huge = subject.make(min_samples_leaf=10**6, max_leaf_nodes=10**6).fit(X, y, qid=qid)
+        assert np.ptp(huge.predict(X)) == 0
 
 
 @check
@@ -424,7 +450,7 @@ def seeds(subject, folder):
 
     assert same(predictions(random_state=5), predictions(random_state=5))
     assert same(predictions(random_state=5), predictions(random_state=6)) is not subject.random
-    for fraction in ("row_fraction", "feature_fraction"):
+    for fraction in ("row_fraction", "feature_fraction") if subject.trees else ():
         drawn = predictions(random_state=5, **{fraction: 0.5})
         assert same(drawn, predictions(random_state=5, **{fraction: 0.5}))
         assert not same(drawn, predictions(random_state=6, **{fraction: 0.5}))
@@ -484,8 +510,8 @@ def threads_are_restored(subject, folder):
     assert numba.get_num_threads() == before
     with pytest.raises(RuntimeError, match="stop here"):
         subject.make(n_threads=1).fit(X, y, qid=qid, callbacks=[Interrupt()])
-    with pytest.raises(rk.ParameterError):
-        model.predict(X, n_trees=-1)
+    with pytest.raises((rk.ParameterError, rk.DataError)):
+        model.predict(X, n_trees=-1) if subject.trees else model.predict(X[:, 1:])
     assert numba.get_num_threads() == before
 
 

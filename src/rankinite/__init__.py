@@ -18,6 +18,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Dataset": "rankinite.data",
+    "Preferences": "rankinite.data",
     "artificial": "rankinite.data",
     "read": "rankinite.data",
     "write_svmlight": "rankinite.data",
@@ -27,10 +28,14 @@ _HOMES = {
     "compare": "rankinite.measures",
     "LineSearch": "rankinite.combine",
     "line_search": "rankinite.combine",
+    "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
     "load": "rankinite.models",
+    "local_optimality": "rankinite.report",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
     "ParameterError": "rankinite.errors",

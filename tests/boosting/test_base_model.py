@@ -4,6 +4,7 @@ import pytest
 import rankinite as rk
 from boosting.small import QUICK, qid_of, train_and_valid
 from rankinite.models import LinearScorer, NotFittedError, save
+from rankinite.training import Checkpoint
 
 WEIGHTS = np.linspace(-1, 1, 8)
 
@@ -91,41 +92,82 @@ def test_weights_are_saved_and_loaded_on_their_own(tmp_path):
     assert np.array_equal(copy.predict(valid.X), LinearScorer(WEIGHTS).predict(valid.X))
 
 
+class Unknown:
+    """What no library knows: it can score, and no more."""
+
+    def predict(self, X):
+        return linear(X)
+
+
 @pytest.mark.parametrize(
-    ("kind", "name"), [("function", "function"), ("scikit-learn", "LinearRegression")]
+    ("base", "name"), [(linear, "function"), (Unknown(), "Unknown")], ids=["function", "object"]
 )
-def test_foreign_bases_cannot_be_saved(kind, name, tmp_path):
+def test_bases_that_cannot_be_saved(base, name, tmp_path):
     train, _ = train_and_valid()
-    model = rk.LambdaMART(base_model=bases()[kind], **QUICK).fit(train)
-    with pytest.raises(rk.ModelFileError, match=f"a {name} cannot be kept in a model file: use"):
+    expected = f"^a {name} cannot be kept in a model file: use"
+    model = rk.LambdaMART(base_model=base, **QUICK).fit(train)
+    with pytest.raises(rk.ModelFileError, match=expected):
         model.save(tmp_path / "x.rk")
+    # Whoever wants checkpoints is told before the training, not at the first of them.
+    rounds = Counting()
+    outer = rk.MART(base_model=model, **QUICK)
+    for learner in (rk.LambdaMART(base_model=base, **QUICK), outer):
+        with pytest.raises(rk.ModelFileError, match=expected):
+            learner.fit(train, callbacks=[Checkpoint(tmp_path / "x.rk"), rounds])
+    assert rounds.n == 0
     assert list(tmp_path.iterdir()) == []
+
+
+class Counting:
+    n = 0
+
+    def after_round(self, run):
+        self.n += 1
+        return False
+
+    def finish(self, run):
+        pass
 
 
 def test_a_base_for_other_features():
     train, _ = train_and_valid()
     narrow = rk.MART(**QUICK).fit(train.X[:, :5], train.y, qid=qid_of(train))
-    with pytest.raises(rk.DataError, match="has 8 features, but the model was trained on 5"):
+    with pytest.raises(rk.DataError, match="base_model has 5 features, but the data has 8: pass"):
         rk.LambdaMART(base_model=narrow, **QUICK).fit(train)
-    with pytest.raises(rk.DataError, match="X has 8 features, but there are 5 weights"):
+    with pytest.raises(rk.DataError, match="base_model has 5 features, but the data has 8: pass"):
         rk.LambdaMART(base_model=WEIGHTS[:5], **QUICK).fit(train)
+    names = [f"n{j}" for j in range(8)]
+    named = rk.Dataset(train.X, train.y, qid=qid_of(train), feature_names=names)
+    base = rk.MART(**QUICK).fit(named)
+    rk.LambdaMART(base_model=base, **QUICK).fit(named)
+    rk.LambdaMART(base_model=base, **QUICK).fit(train)
+    swapped = rk.Dataset(
+        train.X, train.y, qid=qid_of(train), feature_names=[*names[:6], "n7", "n6"]
+    )
+    expected = "base_model was trained with 'n6' as feature 6, but the data has 'n7' there: pass"
+    with pytest.raises(rk.DataError, match=expected):
+        rk.LambdaMART(base_model=base, **QUICK).fit(swapped)
 
 
 def test_bases_that_cannot_score():
     train, valid = train_and_valid()
     with pytest.raises(NotFittedError, match="this MART is not trained"):
         rk.LambdaMART(base_model=rk.MART(), **QUICK).fit(train)
-    with pytest.raises(rk.DataError, match="the output of function has shape"):
+    with pytest.raises(
+        rk.DataError, match="the output of base_model, a function, has 8 scores a row"
+    ):
         rk.LambdaMART(base_model=lambda X: X, **QUICK).fit(train)
-    with pytest.raises(rk.DataError, match=r"the output of function .* NaN or infinite \(row 2\)"):
+    with pytest.raises(rk.DataError, match=r"base_model, a function, .* NaN or infinite \(row 2\)"):
         rk.LambdaMART(base_model=lambda X: np.where(np.arange(len(X)) == 2, np.nan, 0)).fit(train)
     with pytest.raises(rk.ParameterError, match=r"base_model cannot be used: .* finite numbers"):
         rk.LambdaMART(base_model=[np.inf] * 8).fit(train)
     with pytest.raises(rk.ParameterError, match=r"base_model must have predict, .* it is a dict"):
         rk.LambdaMART(base_model={"a": 1}).fit(train)
+    with pytest.raises(rk.ParameterError, match=r"base_model is the path 'x.rk': pass what"):
+        rk.LambdaMART(base_model="x.rk").fit(train)
     # What a base does wrong after training is noticed as well.
     model = rk.LambdaMART(base_model=lambda X: X[:, 0], **QUICK).fit(train)
-    with pytest.raises(rk.DataError, match=r"the output of function .* NaN or infinite \(row 1\)"):
+    with pytest.raises(rk.DataError, match=r"base_model, a function, .* NaN or infinite \(row 1\)"):
         model.predict(np.vstack([valid.X[:1], np.full((1, 8), np.nan)]))
 
 

@@ -131,6 +131,26 @@ def test_base_model(run, files, tmp_path):
     assert not np.array_equal(model.predict(test), base)
 
 
+def test_base_model_of_another_library(run, files, tmp_path):
+    lgb = pytest.importorskip("lightgbm")
+    train, test = rk.read(files / "train.txt"), rk.read(files / "test.txt")
+    base = lgb.train({"verbose": -1, "num_leaves": 4}, lgb.Dataset(train.X, train.y), 3)
+    base.save_model(tmp_path / "base.txt")
+    words = ("--base-model", tmp_path / "base.txt", "--model", tmp_path / "m.rk", "--quiet")
+    assert run("train", files / "train.txt", *words, *SMALL).code == 0
+    model = rk.load(tmp_path / "m.rk")
+    assert np.array_equal(model.predict(test, n_trees=0), base.predict(test.X))
+    narrow = lgb.train({"verbose": -1}, lgb.Dataset(train.X[:, :3], train.y), 1)
+    narrow.save_model(tmp_path / "base.txt")
+    result = run("train", files / "train.txt", *words, *SMALL)
+    assert result.code == 2
+    assert "base_model has 3 features, but the data has 5" in result.err
+    (tmp_path / "base.txt").write_text("tree\nversion=v4\n")
+    result = run("train", files / "train.txt", *words, *SMALL)
+    assert result.code == 2
+    assert "LightGBM cannot read its model in" in result.err
+
+
 def test_columns_of_a_table(run, files, tmp_path):
     text = (files / "train.csv").read_text().splitlines()
     head, *rows = (line.split(",") for line in text)

@@ -155,6 +155,21 @@ def test_own_measures_of_long_queries_are_asked_once_for_a_ranking():
     assert own.calls <= len(crossings) + 1
 
 
+def test_a_measure_of_which_less_is_better():
+    class Loss(OwnNDCG):
+        name = "loss"
+        lower_is_better = True
+
+        def value(self, labels):
+            return 1.0 - super().value(labels)
+
+    rng, data = some_data(n_queries=8, largest=7)
+    a, b = normal(rng, data.n_rows, True)
+    loss, gain = line_search(a, b, data, Loss()), line_search(a, b, data, "ndcg@3")
+    assert loss.value == pytest.approx(1.0 - gain.value, abs=1e-12)
+    assert loss.interval == pytest.approx(gain.interval, rel=1e-12)
+
+
 def test_a_searcher_is_used_many_times():
     rng, data = some_data()
     searcher = LineSearcher("ndcg@10", data)
@@ -226,3 +241,10 @@ def test_bad_input_is_refused_in_a_sentence():
     refused(DataError, r"no query with a weight has documents", data=weightless)
     refused(DataError, "the data has no labels", data=rk.Dataset(data.X, qid=np.zeros(n)))
     refused(ParameterError, "unknown measure 'best'", measure="best")
+    pairs = rk.Dataset(data.X, data.y, qid=np.zeros(n)).with_preferences(preferred=[0], other=[1])
+    refused(
+        ParameterError,
+        "pair_accuracy is one of preference pairs",
+        data=pairs,
+        measure="pair_accuracy",
+    )

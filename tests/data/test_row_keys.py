@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from naive.lambdas import mix as naive_mix
+from rankinite.data import Preferences
 from rankinite.data.binning import bin_matrix
-from rankinite.data.row_keys import fingerprint, row_keys
+from rankinite.data.row_keys import fingerprint, row_keys, row_keys_with_pairs
 from rankinite.data.seeds import derive_seed, draw_without_replacement
 
 OFFSETS = np.array([0, 40, 41, 100], np.int64)
@@ -183,3 +184,56 @@ def test_every_number_is_drawn_equally_often():
     share = n_drawn / n
     # Five standard deviations.
     assert np.abs(counts - share * n_draws).max() < 5 * np.sqrt(n_draws * share * (1 - share))
+
+
+def some_pairs(seed=0, n_pairs=60):
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, 100, n_pairs)
+    start, stop = (OFFSETS[np.searchsorted(OFFSETS, first, "right") + shift] for shift in (-1, 0))
+    other = start + (first - start + 1 + rng.integers(0, 10**6, n_pairs)) % (stop - start)
+    kept = first != other
+    first, other = first[kept], other[kept]
+    return first, other, rng.random(len(first)), rng.random(len(first))
+
+
+def test_keys_with_pairs_are_those_of_the_definition():
+    binned, _, _ = some_data()
+    first, other, probability, weight = some_pairs()
+    keys = naive_keys(binned, np.zeros(100), np.ones(100), OFFSETS).tolist()
+    sums = [0] * 100
+    for i, j, *terms in zip(first, other, probability, weight, strict=True):
+        won = naive_mix((keys[j] + GOLDEN) % 2**64)
+        lost = naive_mix((naive_mix(keys[i]) + GOLDEN) % 2**64)
+        for term in terms:
+            word = int(np.float64(term).view(np.uint64))
+            won = (naive_mix(won ^ word) + GOLDEN) % 2**64
+            lost = (naive_mix(lost ^ word) + GOLDEN) % 2**64
+        sums[i] += won
+        sums[j] += lost
+    expected = [naive_mix(key ^ naive_mix(s % 2**64)) for key, s in zip(keys, sums, strict=True)]
+    found = row_keys_with_pairs(binned, Preferences(OFFSETS, first, other, probability, weight))
+    assert found.tolist() == expected
+
+
+def test_keys_tell_pairs_apart():
+    binned, _, _ = some_data()
+    pairs = some_pairs()
+
+    def keys(*arrays):
+        return row_keys_with_pairs(binned, Preferences(OFFSETS, *arrays))
+
+    def print_of(*arrays):
+        return fingerprint(binned, keys(*arrays), OFFSETS, np.zeros(100))
+
+    order = np.random.default_rng(1).permutation(len(pairs[0]))
+    assert np.array_equal(keys(*pairs), keys(*(array[order] for array in pairs)))
+    first, other, probability, weight = pairs
+    others = [
+        (other, first, probability, weight),
+        (first, other, probability, weight * 2),
+        (first, other, 1 - probability, weight),
+        tuple(array[1:] for array in pairs),
+        tuple(np.append(array, array[:1]) for array in pairs),
+    ]
+    prints = {print_of(*each) for each in (pairs, *others)}
+    assert len(prints) == 1 + len(others)

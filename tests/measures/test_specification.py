@@ -58,7 +58,8 @@ def test_numpy_integers_are_taken_as_numbers():
         (
             "ndgc@10",
             "unknown measure 'ndgc@10': "
-            "the known ones are avendcg, dcg, err, map, mrr, ndcg, p, pairs",
+            "the known ones are avendcg, dcg, err, map, mrr, ndcg, p, pair_accuracy, "
+            "pair_log_loss, pairs",
         ),
         ("", "unknown measure ''"),
         ("ndcg 10", "unknown measure 'ndcg 10'"),

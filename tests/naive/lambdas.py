@@ -89,3 +89,27 @@ def pair_cost(
         weight(i, j) * math.log1p(math.exp(-sigma * (scores[i] - scores[j])))
         for i, j in ordered_pairs(labels, order, None)
     )
+
+
+def cost(
+    value: Value,
+    labels: Numbers,
+    scores: Numbers,
+    order: Sequence[int],
+    *,
+    sigma: float = 1.0,
+    top: int | None = None,
+    normalize: bool = False,
+    weights: Numbers | None = None,
+) -> float:
+    """The cost of one query that is ranked in the given order, with all that `lambdas` knows."""
+    weight = pair_weights(value, labels, order)
+    weights = [1.0] * len(labels) if weights is None else weights
+    found, total = 0.0, 0.0
+    for i, j in ordered_pairs(labels, order, top):
+        x = sigma * scores[i] - sigma * scores[j]
+        delta = weight(i, j) / (0.01 + abs(x) if normalize else 1.0)
+        log = math.log1p(math.exp(-x)) if x > -30 else -x
+        found += (weights[i] + weights[j]) / 2 * delta * log
+        total += delta * logistic(-x)
+    return found * math.log1p(total) / math.log(2) / total if normalize and total > 0 else found

@@ -14,7 +14,7 @@ from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.data.binning import BinMapper
+from rankinite.data.binning import BinMapper, BinnedMatrix
 from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError
@@ -23,7 +23,7 @@ from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
 from rankinite.training import Callback, Learner
-from rankinite.training.watching import binned_like, check_watchable, leading_set, mean_of
+from rankinite.training.watching import binned_like, check_watchable, leading_set
 from rankinite.trees import (
     SERIAL_ROWS,
     Forest,
@@ -85,7 +85,7 @@ class BoostedTrees(Learner):
     ) -> None:
         communicator = Serial()
         binned = dataset.binned(self.max_bins)
-        keys = row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
+        keys = self._row_keys(dataset, binned)
         objective = self._objective(dataset, keys, communicator)
         base = None if self.base_model is None else as_scorer(self.base_model)
         start = objective.start()
@@ -128,8 +128,12 @@ class BoostedTrees(Learner):
                 if self.early_stopping is not None:
                     self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
 
+    def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
+        """The rows' own random numbers, from all that training sees of them."""
+        return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
+
     def _evaluate_on(self, rows: Dataset, link: Link) -> Callable[[np.ndarray], dict[str, float]]:
-        mean = mean_of(self._watched_measure(), rows)
+        mean = self._mean_on(rows)
         return lambda outputs: mean(link.scores(outputs))
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:

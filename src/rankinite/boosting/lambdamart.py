@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankinite.boosting.boosted_trees import BoostedTrees
-from rankinite.boosting.objectives import RankingObjective
+from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
 from rankinite.data import Dataset
+from rankinite.data.binning import BinnedMatrix
+from rankinite.data.row_keys import row_keys_with_pairs
 from rankinite.distributed import Communicator
+from rankinite.errors import ParameterError
 from rankinite.measures import Measure, measure
 from rankinite.models.parameters import Constraint, OneOf, Whole
 
@@ -21,6 +24,11 @@ class LambdaMART(BoostedTrees):
     Each tree is grown on the λ-gradients of the measure by least squares, and each leaf takes
     the Newton step γ = Σλ / Σw. With a `base_model` the trees correct its scores: this is
     LambdaSMART, for adapting a ranker to other data.
+
+    Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
+    labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
+    says what is watched on validation data without preferences, `normalize` does nothing, and
+    `truncation` is refused.
 
     Parameters
     ----------
@@ -47,7 +55,8 @@ class LambdaMART(BoostedTrees):
     early_stopping : int, optional
         Stop when the validation measure has not risen for so many trees, and keep the best ones.
     valid_measure : str or Measure, optional
-        What to watch on validation data; `measure` by default.
+        What to watch on validation data: by default `measure`, or "pair_accuracy" on data with
+        preferences. "pair_log_loss" is watched for its lowest value.
     sigma : float
         Slope of the pair probability. It scales the scores and changes nothing else.
     truncation : int, optional
@@ -76,6 +85,8 @@ class LambdaMART(BoostedTrees):
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
+
+    learns_preferences = True
 
     def __init__(
         self,
@@ -119,7 +130,14 @@ class LambdaMART(BoostedTrees):
 
     def _objective(
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
-    ) -> RankingObjective:
+    ) -> Objective:
+        if dataset.preferences is not None:
+            if self.truncation is not None:
+                raise ParameterError(
+                    f"truncation={self.truncation} does not apply to preference pairs, which all "
+                    "count: leave it out"
+                )
+            return PreferenceObjective(dataset.preferences, dataset.query_weight, float(self.sigma))
         return RankingObjective(
             measure(self.measure).resolve(dataset.labels),
             dataset,
@@ -129,3 +147,8 @@ class LambdaMART(BoostedTrees):
             bool(self.normalize),
             int(self.random_state),
         )
+
+    def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
+        if dataset.preferences is None:
+            return super()._row_keys(dataset, binned)
+        return row_keys_with_pairs(binned, dataset.preferences)

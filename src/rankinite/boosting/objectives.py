@@ -11,10 +11,10 @@ from typing import Protocol
 
 import numpy as np
 
-from rankinite.data import Dataset
+from rankinite.data import Dataset, Preferences
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError
-from rankinite.lambdas import LambdaGradients
+from rankinite.lambdas import LambdaGradients, PreferenceGradients
 from rankinite.measures import ERR, Measure
 from rankinite.measures.judged import LARGEST_ERR_GRADE
 from rankinite.trees import gradients, sums_over_leaves
@@ -111,6 +111,26 @@ class RankingObjective:
     def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
         """λ and w of the pairs at these scores."""
         return [self._lambdas(outputs[0], round_number)]
+
+
+class PreferenceObjective:
+    """The λ-gradients of preference pairs; labels and weights of documents play no part."""
+
+    link: Link = Identity()
+
+    def __init__(
+        self, preferences: Preferences, query_weight: np.ndarray | None, sigma: float
+    ) -> None:
+        self.longest_step = LONGEST_STEP / sigma
+        self._lambdas = PreferenceGradients(preferences, query_weight=query_weight, sigma=sigma)
+
+    def start(self) -> np.ndarray:
+        """Zero: only differences of scores matter."""
+        return np.zeros(1)
+
+    def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
+        """λ and w of the pairs at these scores."""
+        return [self._lambdas(outputs[0])]
 
 
 class LeastSquares:

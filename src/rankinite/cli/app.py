@@ -10,6 +10,7 @@ import rankinite
 from rankinite.cli.compare import compare
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
+from rankinite.cli.optimality import optimality
 from rankinite.cli.score import score
 from rankinite.cli.train import train
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, train, score, evaluate, compare):
+for verb in (demo, train, score, evaluate, compare, optimality):
     app.command()(verb)
 
 

@@ -84,7 +84,8 @@ def evaluate_a_ranking(measure: str) -> None:
     from rankinite.measures import evaluate
 
     y = np.array([0.0, 1.0])
-    evaluate(y, Dataset(y[:, None], y, qid=np.zeros(2)), measure)
+    data = Dataset(y[:, None], y, qid=np.zeros(2)).with_preferences(preferred=[1], other=[0])
+    evaluate(y, data, measure)
 
 
 def _end(process: subprocess.Popen) -> None:

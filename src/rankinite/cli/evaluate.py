@@ -16,16 +16,19 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
+    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
     DEFAULT_MEASURES,
+    AllMeasures,
     AsJson,
     Blank,
     DataPath,
+    Document,
     Label,
-    Measures,
     NTrees,
+    Pairs,
     Qid,
     Threads,
 )
@@ -33,7 +36,6 @@ from rankinite.cli.outputs import check_writable, number_or_none, write_lines
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rankinite.data import Dataset
     from rankinite.measures import Evaluation
 
 
@@ -44,7 +46,7 @@ def evaluate(
         Path | None,
         typer.Option(show_default=False, help="Or a file of scores, one a line, a line a row."),
     ] = None,
-    measures: Measures = DEFAULT_MEASURES,
+    measures: AllMeasures = None,
     blank: Blank = "skip",
     per_query: Annotated[
         Path | None,
@@ -55,10 +57,13 @@ def evaluate(
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
+    pairs: Pairs = None,
+    document: Document = None,
 ) -> None:
     """Measure how well a ranker ranks labelled queries.
 
-    Tied documents count by the mean over their orders.
+    Tied documents count by the mean over their orders. With --pairs the share of
+    preference pairs in the right order is measured, and their log loss.
 
     Example: rankinite evaluate test.txt --model ranker.rk --measures ndcg@5,map
     """
@@ -67,34 +72,33 @@ def evaluate(
 
     if (model is None) == (scores is None):
         raise ParameterError("pass either --model or --scores: what is to be evaluated")
+    if model is None and n_trees is not None:
+        raise ParameterError("--n-trees needs --model: scores in a file have no trees")
     check_writable(per_query, "the values of the queries")
     check_blank(blank)
-    wanted = measure_list(split_measures(measures))
-    rows, values = _rows_and_scores(data, model, scores, n_trees, threads, label, qid)
-    evaluation = evaluate_scores(values, rows, wanted, blank=blank)
+    if measures is None and pairs is None:
+        measures = DEFAULT_MEASURES
+    wanted = None if measures is None else measure_list(split_measures(measures))
+    columns: dict[str, Any] = {
+        "label": label,
+        "qid": qid,
+        "document": document,
+        "labels_needed": pairs is None,
+    }
+    if model is not None:
+        ranker = load_model(model, threads)
+        rows = read_like(data, Expected.by_model(ranker, model), **columns)
+        values, sigma = scores_by(ranker, rows, n_trees), getattr(ranker, "sigma", None)
+    else:
+        assert scores is not None
+        rows = read_judgements(data, **columns)
+        values, sigma = read_scores(scores, rows.n_rows, data), None
+    if pairs is not None:
+        rows = rows.with_preferences(pairs)
+    evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
     typer.echo(_as_json(evaluation) if as_json else str(evaluation))
-
-
-def _rows_and_scores(
-    data: Path,
-    model: Path | None,
-    scores: Path | None,
-    n_trees: int | None,
-    threads: int | None,
-    label: str,
-    qid: str,
-) -> tuple[Dataset, Any]:
-    if scores is not None:
-        if n_trees is not None:
-            raise ParameterError("--n-trees needs --model: scores in a file have no trees")
-        rows = read_judgements(data, label=label, qid=qid)
-        return rows, read_scores(scores, rows.n_rows, data)
-    assert model is not None
-    ranker = load_model(model, threads)
-    rows = read_like(data, Expected.by_model(ranker, model), label=label, qid=qid)
-    return rows, ranker.predict(rows, n_trees=n_trees)
 
 
 def _as_csv(evaluation: Evaluation) -> list[str]:

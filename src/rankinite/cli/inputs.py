@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,6 +44,7 @@ def read_like(
     *,
     label: str,
     qid: str,
+    document: str | None = None,
     labels_needed: bool = True,
     bins_of: Dataset | None = None,
 ) -> Dataset:
@@ -69,6 +70,7 @@ def read_like(
             label=label if has_label else None,
             qid=qid,
             features=expected.names,
+            document=document,
             n_features=expected.n_features,
             like=bins_of,
         )
@@ -81,12 +83,27 @@ def read_like(
     return dataset
 
 
-def read_judgements(path: Path, *, label: str, qid: str) -> Dataset:
+def read_judgements(
+    path: Path,
+    *,
+    label: str,
+    qid: str,
+    document: str | None = None,
+    labels_needed: bool = True,
+) -> Dataset:
     """Read data for its labels and queries alone; of a table no other column is looked at."""
     from rankinite.data import read
 
+    if not labels_needed and label_if_there(path, label) is None:
+        return read(path, label=None, qid=qid, document=document)
     # A dataset needs a feature: the label stands in for it, and keeps its precision.
-    return read(path, label=label, qid=qid, features=[label], dtype="float64")
+    return read(path, label=label, qid=qid, features=[label], document=document, dtype="float64")
+
+
+def label_if_there(path: Path, label: str) -> str | None:
+    """The name of the column of labels; None if the file is a table that has no such."""
+    columns = _table_columns(path)
+    return None if columns and label not in columns else label
 
 
 def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
@@ -120,6 +137,16 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     model = load(path)
     model.n_threads = n_threads
     return model
+
+
+def scores_by(ranker: Any, rows: Dataset, n_trees: int | None) -> np.ndarray:
+    """Scores of the rows, by the model or by its first trees."""
+    if n_trees is None:
+        return ranker.predict(rows)
+    if not hasattr(ranker, "forest_"):
+        kind = type(ranker).__name__
+        raise ParameterError(f"--n-trees is for models made of trees, and this is a {kind}")
+    return ranker.predict(rows, n_trees=n_trees)
 
 
 def split_measures(text: str) -> list[str]:

@@ -19,14 +19,35 @@ Label = Annotated[
 Qid = Annotated[
     str, typer.Option(help="Column of the query ids in CSV or Parquet.", rich_help_panel=DATA_PANEL)
 ]
+Pairs = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        show_default=False,
+        help="CSV or Parquet of preference pairs to look at instead of labels: columns preferred "
+        "and other, and if need be probability, weight, query.",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
+Document = Annotated[
+    str | None,
+    typer.Option(
+        show_default="rows, from 0",
+        help="Column of the ids in CSV or Parquet by which pairs name documents.",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
 Threads = Annotated[
     int | None, typer.Option(show_default="all cores", help="No result depends on it.")
 ]
-Measures = Annotated[
-    str,
+_MEASURES_HELP = "Among ndcg@K, dcg@K, err@K, map, mrr, p@K, pairs, avendcg"
+Measures = Annotated[str, typer.Option(metavar="A,B,...", help=f"{_MEASURES_HELP}.")]
+AllMeasures = Annotated[
+    str | None,
     typer.Option(
         metavar="A,B,...",
-        help="Among ndcg@K, dcg@K, err@K, map, mrr, p@K, pairs, avendcg.",
+        show_default=f"{DEFAULT_MEASURES}, or those of pairs",
+        help=f"{_MEASURES_HELP}; of pairs pair_accuracy, pair_log_loss.",
     ),
 ]
 Blank = Annotated[

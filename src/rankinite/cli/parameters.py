@@ -20,9 +20,16 @@ if TYPE_CHECKING:
     from rankinite.training import Learner
 
 # The rankers by what --ranker calls them, and as they are called in Python.
-RANKERS = {"lambdamart": "LambdaMART", "mart": "MART", "mcrank": "McRank"}
+RANKERS = {
+    "lambdamart": "LambdaMART",
+    "mart": "MART",
+    "mcrank": "McRank",
+    "lambdaboost": "LambdaBoost",
+    "ranknet": "RankNet",
+    "lambdarank": "LambdaRank",
+}
 
-_LEARN, _TREES, _STOP = "What to learn", "Trees", "When to stop"
+_LEARN, _STEPS, _TREES, _NETS, _STOP = "What to learn", "Steps", "Trees", "Nets", "When to stop"
 
 
 @dataclass(frozen=True)
@@ -55,7 +62,7 @@ RANKER_OPTIONS = {
         "ndcg@10",
         _LEARN,
         "The measure to learn: ndcg@K, dcg@K, err@K, map, mrr, p@K, pairs, avendcg. "
-        "mart and mcrank only watch it.",
+        "mart, mcrank and ranknet only watch it.",
     ),
     "loss": RankerOption(
         str,
@@ -74,18 +81,49 @@ RANKER_OPTIONS = {
         "A,B,... from the lowest label on.",
     ),
     "base_model": RankerOption(
-        Path, "none", _LEARN, "A model to correct: trees are added to its scores."
+        Path,
+        "none",
+        _LEARN,
+        "A model to correct: what is learned is added to its scores. Also a file of LightGBM, "
+        "XGBoost or CatBoost.",
     ),
     "sigma": RankerOption(float, "1.0", _LEARN, "Slope of the pair probability."),
     "truncation": RankerOption(
         int, "none", _LEARN, "Only pairs whose upper document is among the first ranks count."
     ),
     "normalize": RankerOption(
-        bool, "normalize", _LEARN, "Weigh pairs by their gap and queries by what is still open."
+        bool,
+        "normalize",
+        _LEARN,
+        "Weigh pairs by their gap and queries by what is still open.",
+        others={"lambdaboost": "no-normalize", "lambdarank": "no-normalize"},
     ),
-    "n_estimators": RankerOption(int, "500", _TREES, "Number of trees."),
+    "n_estimators": RankerOption(
+        int, "500", _STEPS, "Number of trees; of rounds for mcrank and lambdaboost."
+    ),
+    "n_epochs": RankerOption(int, "100", _STEPS, "Passes of ranknet and lambdarank over the data."),
+    "learning_rate": RankerOption(
+        float,
+        "0.1",
+        _STEPS,
+        "Factor of every step.",
+        others={"lambdaboost": "0.5", "ranknet": "0.02", "lambdarank": "0.005"},
+    ),
+    "step": RankerOption(
+        str, "newton", _STEPS, "Coefficients of lambdaboost: newton or least_squares."
+    ),
+    "n_hidden": RankerOption(int, "10", _NETS, "Hidden units; 0 for a linear net."),
+    "decay": RankerOption(
+        float, "0.85", _NETS, "Factor of the learning rate when the training cost rises."
+    ),
+    "mode": RankerOption(
+        str, "factorised", _NETS, "How ranknet goes through pairs: factorised or pairwise."
+    ),
+    "n_restarts": RankerOption(
+        int, "0", _NETS, "Most new starts when the validation measure stalls."
+    ),
+    "patience": RankerOption(int, "20", _NETS, "Epochs without progress before a new start."),
     "max_leaf_nodes": RankerOption(int, "31", _TREES, "Leaves of a tree."),
-    "learning_rate": RankerOption(float, "0.1", _TREES, "Factor of every step."),
     "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
     "split": RankerOption(
@@ -101,15 +139,15 @@ RANKER_OPTIONS = {
         int,
         "none",
         _STOP,
-        "Stop when the measure on the validation data has not risen for so many trees, and keep "
-        "the best ones.",
+        "Stop when the measure on the validation data has not risen for so many rounds, and "
+        "keep the best.",
     ),
     "valid_measure": RankerOption(
         str, "that of --measure", _STOP, "The measure to watch on the validation data."
     ),
-    "random_state": RankerOption(int, "0", _TREES, "Seed of all that is random.", flag="--seed"),
+    "random_state": RankerOption(int, "0", _STEPS, "Seed of all that is random.", flag="--seed"),
     "n_threads": RankerOption(
-        int, "all cores", _TREES, "The model does not depend on it.", flag="--threads"
+        int, "all cores", _STEPS, "The model does not depend on it.", flag="--threads"
     ),
 }
 
@@ -165,7 +203,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
         By the name of the parameter; `base_model` is a path.
     """
     import rankinite
-    from rankinite.models import load
+    from rankinite.models import load_base_model
 
     if kind not in RANKERS:
         raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
@@ -180,7 +218,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
     if "base_model" in given:
-        given["base_model"] = load(given["base_model"])
+        given["base_model"] = load_base_model(given["base_model"])
     ranker: Learner = learner(**given)
     ranker._check_params()
     return ranker

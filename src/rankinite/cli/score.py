@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rankinite.cli.inputs import Expected, load_model, read_like
+from rankinite.cli.inputs import Expected, load_model, read_like, scores_by
 from rankinite.cli.options import Label, NTrees, Qid, Threads
 from rankinite.cli.outputs import check_writable, write_lines
 
@@ -34,6 +34,6 @@ def score(
     ranker = load_model(model, threads)
     expected = Expected.by_model(ranker, model)
     rows = read_like(data, expected, label=label, qid=qid, labels_needed=False)
-    scores = ranker.predict(rows, n_trees=n_trees)
+    scores = scores_by(ranker, rows, n_trees)
     # repr is the shortest text that reads back as the same number.
     write_lines(map(repr, scores.tolist()), output)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.compiling import compile_ahead
-from rankinite.cli.inputs import Expected, read_like, split_measures
-from rankinite.cli.options import DATA_PANEL, Label, Qid
+from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
+from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
 from rankinite.cli.outputs import check_writable
 from rankinite.cli.parameters import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.cli.reporting import INTERRUPTED
@@ -67,6 +67,17 @@ def train(
             rich_help_panel=DATA_PANEL,
         ),
     ] = None,
+    pairs: Pairs = None,
+    valid_pairs: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The same for the validation data.",
+            show_default=False,
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
+    document: Document = None,
     n_features: Annotated[
         int | None,
         typer.Option(
@@ -110,6 +121,7 @@ def train(
 ) -> None:
     """Learn a ranker from labelled queries, and save it to one file.
 
+    With --pairs it is learned from preference pairs instead of labels.
     Ctrl-C ends the training and keeps what was learned.
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
@@ -117,19 +129,34 @@ def train(
     for path, what in ((model, "the model"), (checkpoint, "checkpoints"), (log, "the log")):
         check_writable(path, what)
     learner = make_ranker(ranker, parameters)
-    names = _measures_at_the_end(measures, learner, valid)
+    if pairs is not None and not learner.learns_preferences:
+        raise ParameterError(
+            f"a {type(learner).__name__} learns from labels, not from pairs: leave out --pairs, or "
+            "choose another --ranker"
+        )
+    names = _measures_at_the_end(measures, learner, valid, valid_pairs)
     names_of_features = None if features is None else features.split(",")
-    roles = {"label": label, "qid": qid, "weight": weight, "features": names_of_features}
+    roles = {
+        "label": label,
+        "qid": qid,
+        "weight": weight,
+        "features": names_of_features,
+        "document": document,
+    }
     if learner.learns_from_bins:
-        compile_ahead(str(learner._watched_measure()))
-    data = _read(train_data, valid, learner, n_features, roles)
+        compile_ahead(str(learner._watched_measure(valid_pairs is not None)))
+    data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
             shape = (
                 f"{rows.n_rows:,} rows, {rows.n_queries:,} queries, {rows.n_features:,} features"
             )
             typer.echo(f"{path}: {shape}", err=True)
-    run = TrainingRun(learner, data[train_data], None if valid is None else data[valid])
+    run = TrainingRun(
+        learner,
+        _with_pairs(data[train_data], pairs),
+        None if valid is None else _with_pairs(data[valid], valid_pairs),
+    )
     run.judge(names)
     if log is not None:
         from rankinite.cli.training_log import TrainingLog
@@ -184,7 +211,7 @@ class TrainingRun:
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
             self.log.end(self.ranker, means, self.seconds, self.interrupted)
-        typer.echo(_in_words(self.ranker, self.valid is not None))
+        typer.echo(_in_words(self.ranker, self.valid))
         if evaluation is not None:
             typer.echo(f"on {valid_path}:\n{evaluation}")
         typer.echo(f"model: {model}")
@@ -201,42 +228,59 @@ class TrainingRun:
         return None if self.valid is None else evaluate(self.ranker, self.valid, measures)
 
 
-def _measures_at_the_end(measures: str | None, ranker: Learner, valid: Path | None) -> list[str]:
+def _with_pairs(rows: Dataset, pairs: Path | None) -> Dataset:
+    return rows if pairs is None else rows.with_preferences(pairs)
+
+
+def _measures_at_the_end(
+    measures: str | None, ranker: Learner, valid: Path | None, valid_pairs: Path | None
+) -> list[str]:
     from rankinite.measures.evaluation import measure_list
 
     if valid is None:
-        needing = {"--measures": measures, "--early-stopping": ranker.early_stopping}
+        needing = {
+            "--measures": measures,
+            "--early-stopping": ranker.early_stopping,
+            "--valid-pairs": valid_pairs,
+        }
         for flag, value in needing.items():
             if value is not None:
                 raise ParameterError(f"{flag} needs data to look at: add --valid, or leave it out")
-    watched = ranker.measure if ranker.valid_measure is None else ranker.valid_measure
+    watched = ranker._watched_measure(valid_pairs is not None)
     chosen = [str(watched)] if measures is None else split_measures(measures)
     return [str(each) for each in measure_list(chosen)]
 
 
 def _read(
-    train_data: Path,
-    valid: Path | None,
+    train: tuple[Path, Path | None],
+    valid: tuple[Path | None, Path | None],
     ranker: Learner,
     n_features: int | None,
     roles: dict[str, Any],
 ) -> dict[Path, Dataset]:
-    """The datasets by their paths: only bins, unless a base model needs the values."""
+    """The datasets by their paths: only bins, unless a base model needs the values.
+
+    `train` and `valid` are data with its pairs; data that has pairs needs no labels.
+    """
     from rankinite._numba import threads
     from rankinite.data import read
 
     binned = ranker.learns_from_bins and ranker.base_model is None
     max_bins = ranker.get_params(deep=False)["max_bins"] if binned else None
+    (train_data, pairs), (valid_data, valid_pairs) = train, valid
+    own = roles if pairs is None else roles | {"label": label_if_there(train_data, roles["label"])}
     with threads(ranker.n_threads):
-        rows = read(train_data, n_features=n_features, max_bins=max_bins, **roles)
+        rows = read(train_data, n_features=n_features, max_bins=max_bins, **own)
         data = {train_data: rows}
-        if valid is not None and valid != train_data:
+        if valid_data is not None and valid_data != train_data:
             owner = f"the training data {train_data}"
-            data[valid] = read_like(
-                valid,
+            data[valid_data] = read_like(
+                valid_data,
                 Expected(rows.n_features, rows.feature_names, owner),
                 label=roles["label"],
                 qid=roles["qid"],
+                document=None if valid_pairs is None else roles["document"],
+                labels_needed=valid_pairs is None,
                 bins_of=None if max_bins is None else rows,
             )
     return data
@@ -251,15 +295,16 @@ def _callbacks(checkpoint: Path | None, every: int, quiet: bool) -> list[Callbac
     return callbacks
 
 
-def _in_words(ranker: Learner, has_valid: bool) -> str:
+def _in_words(ranker: Learner, valid: Dataset | None) -> str:
     words = ranker.in_words()
-    if not has_valid:
+    if valid is None:
         return words
-    watched, unit = str(ranker._watched_measure()), ranker._unit
+    watched, unit = ranker._measure_on(valid), ranker._unit
     kept, best = ranker.n_rounds_, ranker.best_iteration_
-    done = len(ranker.history_["valid"][watched])
+    done = len(ranker.history_["valid"][str(watched)])
     if kept < done:
         return f"{words}, the best by {watched} of {done} {unit}s"
     if best < kept:
-        return f"{words} ({watched} was highest after {best} of them)"
+        extreme = "lowest" if watched.lower_is_better else "highest"
+        return f"{words} ({watched} was {extreme} after {best} of them)"
     return words

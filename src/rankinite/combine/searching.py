@@ -22,6 +22,7 @@ from rankinite.combine._start_kernels import SAME, order_queries
 from rankinite.data.scorers import as_scores, scores_of
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures.evaluation import Evaluator, MeasureLike, mean_value
+from rankinite.measures.preferences import PairMeasure
 from rankinite.measures.values import KERNELS
 
 if TYPE_CHECKING:
@@ -137,6 +138,11 @@ class LineSearcher:
 
     def __init__(self, measure: MeasureLike, dataset: Dataset) -> None:
         self._evaluator = Evaluator(measure, dataset)
+        if isinstance(self._evaluator.measure, PairMeasure):
+            raise ParameterError(
+                f"a line search needs a measure of labels, and {self._evaluator.measure} is one of "
+                "preference pairs: name another, for instance 'ndcg@10'"
+            )
         self._labels = np.ascontiguousarray(dataset.labels, np.float64)
         self._offsets = np.ascontiguousarray(dataset.offsets, np.int64)
         self._blocks = query_blocks(self._offsets, rows_a_block=2_000)
@@ -173,7 +179,8 @@ class LineSearcher:
         edges, totals = np.empty(len(alphas) + 2), np.empty(len(alphas) + 1)
         n_steps = add_up(alphas[order], changes[order], total, edges, totals)
         edges[0], edges[n_steps + 1] = low, high
-        return _best(Curve(edges[: n_steps + 2], totals[: n_steps + 1] / weight))
+        curve = Curve(edges[: n_steps + 2], totals[: n_steps + 1] / weight)
+        return _best(curve, self._evaluator.measure.lower_is_better)
 
     def _events(
         self, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
@@ -278,11 +285,12 @@ class _Start(NamedTuple):
         )
 
 
-def _best(curve: Curve) -> LineSearch:
+def _best(curve: Curve, lower_is_better: bool) -> LineSearch:
     """The middle of the best interval: the widest of those, and then the lowest."""
     edges, values = curve
     slack = EQUAL_VALUES * np.abs(values).max()
-    widths = np.where(values >= values.max() - slack, np.diff(edges), 0.0)
+    good = values <= values.min() + slack if lower_is_better else values >= values.max() - slack
+    widths = np.where(good, np.diff(edges), 0.0)
     best = int(np.argmax(widths >= (1.0 - EQUAL_WIDTHS) * widths.max()))
     low, high = float(edges[best]), float(edges[best + 1])
     return LineSearch(low + 0.5 * (high - low), float(values[best]), (low, high), curve)

@@ -46,6 +46,33 @@ def content_keys(first_query, last_query, words, extras, offsets, keys):
 
 
 @kernel()
+def add_pairs(first, other, terms, keys):
+    """Add to the keys of documents what they are compared with, in any order of the pairs.
+
+    Parameters
+    ----------
+    first, other : ndarray of int64, shape (n_pairs,)
+        Rows.
+    terms : ndarray of uint64, shape (n_terms, n_pairs)
+        The bits of what else belongs to a pair.
+    keys : ndarray of uint64, shape (n_rows,)
+        Changed in place.
+    """
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    sums = np.zeros(keys.shape[0], np.uint64)
+    for pair in range(first.shape[0]):
+        i, j = first[pair], other[pair]
+        won, lost = mix(keys[j] + golden), mix(mix(keys[i]) + golden)
+        for term in range(terms.shape[0]):
+            won = mix(won ^ terms[term, pair]) + golden
+            lost = mix(lost ^ terms[term, pair]) + golden
+        sums[i] += won
+        sums[j] += lost
+    for row in range(keys.shape[0]):
+        keys[row] = mix(keys[row] ^ mix(sums[row]))
+
+
+@kernel()
 def hash_words(words):
     """One 64-bit hash of several words; their order matters."""
     key = np.uint64(0)

@@ -19,10 +19,12 @@ from rankinite.data._binning_kernels import BLOCK
 from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import replacing
+from rankinite.data.preferences import Preferences
 from rankinite.errors import DataError
 
 _FORMAT, _VERSION = "rankinite-dataset", "1"
 _LARGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors library
+_OF_PAIRS = {"first": np.int64, "other": np.int64, "probability": np.float64, "weight": np.float64}
 _DTYPES = {"U8": np.uint8, "I64": np.int64, "F64": np.float64}
 
 
@@ -41,6 +43,8 @@ def save_binned(
     for name in ("y", "weight", "query_weight", "order"):
         if getattr(dataset, name) is not None:
             arrays[name] = getattr(dataset, name)
+    if dataset.preferences is not None:
+        arrays |= {f"pair_{name}": getattr(dataset.preferences, name) for name in _OF_PAIRS}
     metadata = {
         "format": _FORMAT,
         "version": _VERSION,
@@ -119,8 +123,27 @@ def load_binned(path: Path) -> Dataset:
         query_weight=arrays.read_optional("query_weight", np.float64, n_queries),
         feature_names=_load_names(arrays.metadata, bins.n_features, path),
         order=order,
+        preferences=_load_pairs(arrays, offsets, path),
         bins=bins,
     )
+
+
+def _load_pairs(arrays: _ArrayFile, offsets: np.ndarray, path: Path) -> Preferences | None:
+    if "pair_first" not in arrays:
+        return None
+    first, other, probability, weight = (
+        arrays.read(f"pair_{name}", dtype) for name, dtype in _OF_PAIRS.items()
+    )
+    if not 0 < len(first) == len(other) == len(probability) == len(weight):
+        raise _damaged(path, "its pairs are not of one length")
+    rows = np.stack([first, other])
+    query = np.searchsorted(offsets, rows, side="right")
+    inside = rows.min() >= 0 and rows.max() < offsets[-1]
+    if not inside or (query[0] != query[1]).any() or (first == other).any():
+        raise _damaged(path, "its pairs are not pairs of documents of a query")
+    if not ((probability >= 0) & (probability <= 1) & (weight >= 0) & np.isfinite(weight)).all():
+        raise _damaged(path, "its pairs have a probability or a weight out of range")
+    return Preferences(offsets, first, other, probability, weight)
 
 
 def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankinite.data.binning import BinMapper, BinnedMatrix
+    from rankinite.data.preferences import Preferences
 
 
 class Dataset:
@@ -58,6 +60,10 @@ class Dataset:
     feature_names : list of str or None
     order : ndarray of int64, shape (n_rows,), or None
         ``order[i]`` is the caller's row of stored row i; None if they are the same.
+    documents : ndarray, shape (n_rows,), or None
+        Ids by which preference pairs name the documents.
+    preferences : Preferences or None
+        Pairs of documents to learn from, see `with_preferences`.
 
     Examples
     --------
@@ -75,6 +81,8 @@ class Dataset:
     query_weight: np.ndarray | None
     feature_names: list[str] | None
     order: np.ndarray | None
+    documents: np.ndarray | None
+    preferences: Preferences | None
 
     def __init__(
         self,
@@ -104,6 +112,7 @@ class Dataset:
         self.weight = _gathered(checked_weight(parts.weight, n_rows), self.order)
         self.query_weight = query_weights(query_weight, self.qids)
         self.feature_names = checked_names(feature_names, n_features) or parts.feature_names
+        self.documents = self.preferences = None
         self._bins: dict[int, BinnedMatrix] = {}
 
     @classmethod
@@ -161,6 +170,8 @@ class Dataset:
         query_weight: np.ndarray | None,
         feature_names: list[str] | None,
         order: np.ndarray | None = None,
+        documents: np.ndarray | None = None,
+        preferences: Preferences | None = None,
         bins: BinnedMatrix | None = None,
     ) -> Dataset:
         """Put parts together that are known to be right: no check, no copy."""
@@ -168,6 +179,7 @@ class Dataset:
         self.X, self.y, self.weight = X, y, weight
         self.offsets, self.qids, self.order = offsets, qids, order
         self.query_weight, self.feature_names = query_weight, feature_names
+        self.documents, self.preferences = documents, preferences
         self._bins = {} if bins is None else {bins.mapper.max_bins: bins}
         return self
 
@@ -207,6 +219,8 @@ class Dataset:
             f"{self.n_features:,} features",
             _describe_labels(self.y),
         ]
+        if self.preferences is not None:
+            parts.append(f"{self.preferences.n_pairs:,} pairs")
         if self.X is None:
             parts.append(f"binned with max_bins={next(iter(self._bins))}")
         return f"Dataset({', '.join(parts)})"
@@ -271,6 +285,12 @@ class Dataset:
             weight=_gathered(self.weight, rows),
             query_weight=_gathered(self.query_weight, chosen),
             feature_names=self.feature_names,
+            documents=_gathered(self.documents, rows),
+            preferences=(
+                None
+                if self.preferences is None
+                else self.preferences.select_queries(chosen, offsets)
+            ),
             bins=bins,
         )
 
@@ -350,6 +370,69 @@ class Dataset:
             test[part] = True
             yield self.select_queries(~test), self.select_queries(test)
 
+    def with_preferences(
+        self,
+        pairs: Any = None,
+        *,
+        preferred: Any = None,
+        other: Any = None,
+        probability: Any = None,
+        weight: Any = None,
+        query: Any = None,
+        documents: Any = None,
+    ) -> Dataset:
+        """The same data with preference pairs, from which a ranker can learn instead of labels.
+
+        The pairs may contradict each other, and a pair may come more than once. A pair counts by
+        its weight times that of its query; weights of documents do not apply to pairs.
+
+        Parameters
+        ----------
+        pairs : path, frame or Preferences, optional
+            A CSV or Parquet file, or a pandas, polars or pyarrow table, with a row for each pair.
+        preferred, other : array-like of shape (n_pairs,) or column name
+            The two documents, by their ids, or by their row numbers in the caller's order, from
+            0, if they have no ids. Of a table, the columns of these names by default.
+        probability : array-like of shape (n_pairs,) or column name, optional
+            From 0 to 1: that the preferred document is better than the other. 1 by default.
+        weight : array-like of shape (n_pairs,) or column name, optional
+            Finite and not negative; 1 by default.
+        query : array-like of shape (n_pairs,) or column name, optional
+            The query of each pair. It is needed where ids are unique only within a query, and
+            checked if it is given.
+        documents : array-like of shape (n_rows,), optional
+            An id for each document in the caller's order, unique within a query; those that
+            ``read(..., document=)`` found by default.
+
+        Returns
+        -------
+        Dataset
+            It shares all but the pairs with this one.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> data = Dataset(np.eye(3), qid=[7, 7, 7])
+        >>> data.with_preferences(preferred=[0, 1, 2], other=[1, 2, 0]).preferences
+        Preferences(3 pairs in 1 queries)
+        """
+        from rankinite.data.preference_binding import bind
+
+        same = copy(self)
+        if documents is not None:
+            ids = frames.ids_of(documents, "documents", "own")
+            check_length(ids, self.n_rows, "documents")
+            same.documents = self.in_stored_order(ids)
+        columns = {
+            "preferred": preferred,
+            "other": other,
+            "probability": probability,
+            "weight": weight,
+            "query": query,
+        }
+        same.preferences = bind(same, pairs, columns)
+        return same
+
     def binned(self, max_bins: int = 255) -> BinnedMatrix:
         """The features as bins of at most `max_bins` values, computed once per `max_bins`."""
         if max_bins in self._bins:
@@ -378,6 +461,8 @@ class Dataset:
         self, path: str | PathLike[str], max_bins: int = 255, like: Dataset | None = None
     ) -> None:
         """Write the binned form to one file that `read` maps into memory instead of reading.
+
+        Preferences are kept; the ids of documents, by which more of them could be named, are not.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ class Parts(NamedTuple):
 def unpack(X: Any, y: Any, qid: Any, weight: Any) -> Parts:
     """Convert what the caller passed; `y`, `qid`, `weight` may name columns of the frame `X`."""
     given = {"y": y, "qid": qid, "weight": weight}
-    frame = _columns_of(X)
+    frame = columns_of(X)
     names = None
     if frame is None:
         for argument, values in given.items():
@@ -70,7 +70,7 @@ def unpack(X: Any, y: Any, qid: Any, weight: Any) -> Parts:
 
 def features_of(X: Any) -> tuple[np.ndarray, list[str] | None]:
     """Convert a matrix or frame that holds features alone; names where the frame has them."""
-    frame = _columns_of(X)
+    frame = columns_of(X)
     if frame is None:
         return _matrix_from_array(X), None
     names, columns = frame
@@ -90,17 +90,28 @@ def numbers_of(values: Any, what: str) -> np.ndarray:
     -------
     ndarray of float64, shape (n,)
     """
+    column = _numeric(column_of(values, what), what)
+    return np.ascontiguousarray(column, dtype=np.float64)
+
+
+def column_of(values: Any, what: str) -> np.ndarray:
+    """Convert a column to an array in which distinct values stay distinct; null may be None."""
     array = _plain_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise DataError(f"{what} must be one-dimensional, but it has shape {array.shape}")
-    column = _numeric(array, what)
-    return np.ascontiguousarray(column, dtype=np.float64)
+    return array
 
 
-def ids_of(values: Any) -> np.ndarray:
-    """Convert query ids of any type to an array in which distinct ids stay distinct.
+def ids_of(values: Any, what: str = "qid", owner: str = "query") -> np.ndarray:
+    """Convert ids of any type to an array in which distinct ids stay distinct.
+
+    Parameters
+    ----------
+    values : array-like, shape (n,)
+    what, owner : str
+        What is converted, and whose id it is, for messages.
 
     Returns
     -------
@@ -112,11 +123,7 @@ def ids_of(values: Any) -> np.ndarray:
     DataError
         If an id is missing (None, NaN, null), or the ids are not one column.
     """
-    array = _plain_array(values)
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    if array.ndim != 1:
-        raise DataError(f"qid must be one-dimensional, but it has shape {array.shape}")
+    array = column_of(values, what)
     if array.dtype.kind == "f":
         missing = np.isnan(array)
     elif array.dtype.kind in "mM":
@@ -128,8 +135,8 @@ def ids_of(values: Any) -> np.ndarray:
     if missing.any():
         rows = np.flatnonzero(missing)
         raise DataError(
-            f"qid is missing in row {rows[0]} (rows without a qid: {len(rows)}): "
-            "give every row the id of its query"
+            f"{what} is missing in row {rows[0]} (rows without a {what}: {len(rows)}): "
+            f"give every row the id of its {owner}"
         )
     return array
 
@@ -144,7 +151,7 @@ def _library(obj: Any) -> str:
     return type(obj).__module__.partition(".")[0]
 
 
-def _columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
+def columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
     """Names and columns of a pandas, polars or pyarrow table; None if X is none of them."""
     library, kind = _library(X), type(X).__name__
     if library == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):

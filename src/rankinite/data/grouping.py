@@ -81,4 +81,4 @@ def _first_appearance(ids: np.ndarray) -> np.ndarray:
 def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     """The integers of the ranges ``start:start + size``, one range after the other."""
     ends = np.cumsum(sizes)
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(ends[-1], dtype=np.int64)
+    return np.repeat(starts - (ends - sizes), sizes) + np.arange(sizes.sum(), dtype=np.int64)

@@ -28,6 +28,7 @@ def read(
     qid: str = "qid",
     weight: str | None = None,
     features: Sequence[str] | None = None,
+    document: str | None = None,
     n_features: int | None = None,
     dtype: Any = "float32",
     max_bins: int | None = None,
@@ -51,6 +52,9 @@ def read(
         Columns of a Parquet or CSV file; ``label=None`` if it has no labels.
     features : sequence of str, optional
         Feature columns of a Parquet or CSV file; by default all the others.
+    document : str, optional
+        Column of a Parquet or CSV file with an id for each document, by which preference pairs
+        name it (`Dataset.with_preferences`).
     n_features : int, optional
         Number of features of SVMlight text; by default the largest index in the file. Give it
         when a file may lack the last features that another file has.
@@ -70,24 +74,37 @@ def read(
     if n_features is not None and (isinstance(n_features, bool) or n_features < 1):
         raise ParameterError(f"n_features must be a positive integer or None, got {n_features!r}")
     check_readable(place)
+    if document is not None and tables.kind_of(place) is None:
+        raise ParameterError(
+            f"document={document!r} names a column, and {place} has none: "
+            "leave it out, and name documents by their rows"
+        )
     if is_binned_file(place):
         return load_binned(place)
-    roles = tables.Roles(label, qid, weight, features)
-    suffixes = [suffix.lower() for suffix in place.suffixes]
-    is_parquet = suffixes[-1:] == [".parquet"]
-    is_csv = suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"])
-    if max_bins is None and like is None:
-        if is_parquet:
-            return tables.read_parquet(place, roles, kind)
-        if is_csv:
-            return tables.read_csv(place, roles, kind)
-        return read_svmlight(place, n_features, kind)
-    max_bins = 255 if max_bins is None else max_bins
-    mapper = None if like is None else like.mapper(max_bins)
-    if is_parquet or is_csv:
-        source = (tables.ParquetSource if is_parquet else tables.CsvSource)(place, roles, kind)
-        return bin_in_pieces(source, max_bins, mapper)
-    return _bin_text(place, n_features, kind, max_bins, mapper)
+    mapper = None if like is None else like.mapper(255 if max_bins is None else max_bins)
+    binning = None if max_bins is None and like is None else (max_bins or 255, mapper)
+    if tables.kind_of(place) is None:
+        if binning is None:
+            return read_svmlight(place, n_features, kind)
+        return _bin_text(place, n_features, kind, *binning)
+    roles = tables.Roles(label, qid, weight, features, document)
+    dataset = _read_table(place, roles, kind, binning)
+    if document is not None:
+        dataset.documents = dataset.in_stored_order(tables.read_ids(place, document))
+    return dataset
+
+
+def _read_table(
+    path: Path,
+    roles: tables.Roles,
+    dtype: np.dtype,
+    binning: tuple[int, BinMapper | None] | None,
+) -> Dataset:
+    is_parquet = tables.kind_of(path) == "parquet"
+    if binning is None:
+        return (tables.read_parquet if is_parquet else tables.read_csv)(path, roles, dtype)
+    source = (tables.ParquetSource if is_parquet else tables.CsvSource)(path, roles, dtype)
+    return bin_in_pieces(source, *binning)
 
 
 def _bin_text(

@@ -13,8 +13,9 @@ import hashlib
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
-from rankinite.data._row_key_kernels import content_keys
+from rankinite.data._row_key_kernels import add_pairs, content_keys
 from rankinite.data.binning import BinnedMatrix
+from rankinite.data.preferences import Preferences
 
 
 def row_keys(
@@ -24,8 +25,21 @@ def row_keys(
     # No weight is a weight of 1 everywhere, and must give the same model.
     weight = np.ones(binned.n_rows) if weight is None else weight
     keys = np.empty(binned.n_rows, np.uint64)
-    words, extras = binned.blocks.view(np.uint64), _bits(labels, weight)
+    words, extras = binned.blocks.view(np.uint64), bits(labels, weight)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
+    return keys
+
+
+def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
+    """One uint64 for every row of data that is learned from its pairs alone.
+
+    Documents with equal keys in one query have equal bins, and pairs with documents of equal bins,
+    in the same roles, by the same probabilities and weights: whatever scores bins have, their λs
+    are equal.
+    """
+    keys = row_keys(binned, np.zeros(binned.n_rows), None, pairs.query_offsets)
+    terms = bits(pairs.probability, pairs.weight)
+    add_pairs(pairs.first, pairs.other, terms, keys)
     return keys
 
 
@@ -44,7 +58,7 @@ def fingerprint(
         What else belongs to a row.
     """
     words = np.empty((0, len(keys), 2), np.uint64)
-    extras = np.concatenate([keys[np.newaxis], _bits(*columns)])
+    extras = np.concatenate([keys[np.newaxis], bits(*columns)])
     hashes = np.empty(len(keys), np.uint64)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, hashes)
     digest = hashlib.sha256(binned.mapper.edges.tobytes())
@@ -53,6 +67,6 @@ def fingerprint(
     return digest.hexdigest()[:16]
 
 
-def _bits(*columns: np.ndarray) -> np.ndarray:
+def bits(*columns: np.ndarray) -> np.ndarray:
     """Columns as the words of their floats; −0 becomes 0."""
     return np.stack([np.asarray(column, np.float64) + 0.0 for column in columns]).view(np.uint64)

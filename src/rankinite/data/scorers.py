@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rankinite.data.dataset import Dataset
 
 
-def scores_of(scorer: Any, dataset: Dataset) -> np.ndarray:
+def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndarray:
     """Score every row of `dataset`.
 
     Parameters
@@ -21,6 +21,8 @@ def scores_of(scorer: Any, dataset: Dataset) -> np.ndarray:
         An array holds the scores themselves, in the caller's row order. A ranker of this
         package scores the dataset, anything else with ``predict`` and any function is given
         the feature matrix.
+    what : str, optional
+        What an error calls the scores.
 
     Returns
     -------
@@ -36,7 +38,7 @@ def scores_of(scorer: Any, dataset: Dataset) -> np.ndarray:
         scores = scorer(_features(dataset, getattr(scorer, "__name__", name)))
     else:
         scores = dataset.in_stored_order(as_scores(scorer, dataset.n_rows, "the score array"))
-    return as_scores(scores, dataset.n_rows, f"the output of {name}")
+    return as_scores(scores, dataset.n_rows, what or f"the output of {name}")
 
 
 def _features(dataset: Dataset, name: str) -> np.ndarray:
@@ -53,6 +55,11 @@ def as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
     scores = np.ascontiguousarray(values, dtype=np.float64)
     if scores.shape == (n_rows, 1):
         scores = scores[:, 0]
+    if scores.ndim == 2 and len(scores) == n_rows:
+        raise DataError(
+            f"{what} has {scores.shape[1]} scores a row, and one is needed: "
+            "pass a function that makes one of them"
+        )
     if scores.shape != (n_rows,):
         raise DataError(f"{what} has shape {scores.shape}, but the data has {n_rows} rows")
     if not np.isfinite(scores).all():

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankinite.data._row_key_kernels import hash_words, keys_from_seed
 
-_STREAMS = {"tree": 1, "ties": 2, "rows": 3, "features": 4}
+_STREAMS = {"tree": 1, "ties": 2, "rows": 3, "features": 4, "queries": 5, "weights": 6}
 
 
 def derive_seed(*parts: int | np.uint64 | str) -> np.uint64:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankinite.data.dataset import Dataset
 from rankinite.data.files import open_input
-from rankinite.data.frames import listed, unpack
+from rankinite.data.frames import ids_of, listed, unpack
 from rankinite.data.streaming import ArrayPiece, TextIdError
 from rankinite.errors import DataError
 
@@ -30,24 +30,36 @@ class Roles:
         None: there is no such column.
     features : sequence of str or None
         None: all other columns.
+    document : str or None
+        Column of the documents' ids, which is read apart from the others by `read_ids`.
     """
 
     def __init__(
-        self, label: str | None, qid: str, weight: str | None, features: Sequence[str] | None
+        self,
+        label: str | None,
+        qid: str,
+        weight: str | None,
+        features: Sequence[str] | None,
+        document: str | None = None,
     ) -> None:
-        self.label, self.qid, self.weight = label, qid, weight
+        self.label, self.qid, self.weight, self.document = label, qid, weight, document
         self._features = None if features is None else list(features)
 
     def features(self, columns: Sequence[str]) -> list[str]:
         """The feature columns among `columns`, in the order asked for or in that of the table."""
         if self._features is not None:
             return self._features
-        others = {self.label, self.qid, self.weight}
+        others = {self.label, self.qid, self.weight, self.document}
         return [name for name in columns if name not in others]
 
     def check(self, columns: Sequence[str], path: Path) -> None:
         """Raise a DataError if a column that is asked for is not there."""
-        asked = {"label": self.label, "qid": self.qid, "weight": self.weight}
+        asked = {
+            "label": self.label,
+            "qid": self.qid,
+            "weight": self.weight,
+            "document": self.document,
+        }
         for parameter, name in asked.items():
             if name is not None and name not in columns:
                 hint = ", or label=None if there are no labels" if parameter == "label" else ""
@@ -79,6 +91,59 @@ def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
         with open_input(path) as stream:
             table = csv.read_csv(stream, convert_options=options)
     return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
+
+
+def kind_of(path: Path) -> str | None:
+    """Say by its name whether a file is "parquet" or "csv" (also ``.csv.gz``, ``.csv.zst``)."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".parquet"]:
+        return "parquet"
+    is_csv = suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"])
+    return "csv" if is_csv else None
+
+
+def read_columns(path: Path, choose: Callable[[list[str]], list[str]]) -> Any:
+    """Some columns of a Parquet or CSV file as a pyarrow table; those of CSV are texts.
+
+    Parameters
+    ----------
+    path : Path
+    choose : function
+        Picks the columns among those there are.
+    """
+    import pyarrow as pa
+
+    if kind_of(path) == "parquet":
+        import pyarrow.parquet as pq
+
+        with _parquet_errors(path), pq.ParquetFile(path) as file:
+            return file.read(columns=choose(file.schema_arrow.names))
+    from pyarrow import csv
+
+    with _csv_errors(path):
+        with open_input(path) as stream:
+            chosen = choose(csv.open_csv(stream).schema.names)
+        types = {name: pa.string() for name in chosen}
+        options = csv.ConvertOptions(column_types=types, include_columns=chosen)
+        with open_input(path) as stream:
+            return csv.read_csv(stream, convert_options=options)
+
+
+def read_ids(path: Path, column: str) -> np.ndarray:
+    """The documents' ids in a column, one a row: integers if all are, shape (n_rows,)."""
+    ids = read_columns(path, lambda _: [column]).column(0)
+    try:
+        return ids_of(_csv_ids(ids) if kind_of(path) == "csv" else ids, "document", "own")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def line_of(path: Path, row: int) -> int:
+    """The line of a CSV file that holds a data row (from 0); empty lines are no rows."""
+    with open_input(path) as stream:
+        lines = stream.read().decode("utf-8", "replace").splitlines()
+    filled = [number for number, line in enumerate(lines, start=1) if line]
+    return filled[row + 1]
 
 
 class TableSource:
@@ -153,14 +218,20 @@ class CsvSource(TableSource):
 @contextmanager
 def _parquet_file(path: Path, roles: Roles) -> Iterator[tuple[Any, list[str]]]:
     """An open file, and the columns that are needed from it."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
+    with _parquet_errors(path), pq.ParquetFile(path) as file:
+        columns = file.schema_arrow.names
+        roles.check(columns, path)
+        yield file, _needed(roles, columns)
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(path) as file:
-            columns = file.schema_arrow.names
-            roles.check(columns, path)
-            yield file, _needed(roles, columns)
+        yield
     except (pa.ArrowException, OSError) as error:
         raise DataError(f"{path} is not a Parquet file that can be read: {error}") from error
 

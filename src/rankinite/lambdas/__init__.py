@@ -1,5 +1,6 @@
-"""λ-gradients for any measure, from labels."""
+"""λ-gradients for any measure, from labels or from preference pairs."""
 
 from rankinite.lambdas.gradients import LambdaGradients
+from rankinite.lambdas.preferences import PreferenceGradients
 
-__all__ = ["LambdaGradients"]
+__all__ = ["LambdaGradients", "PreferenceGradients"]

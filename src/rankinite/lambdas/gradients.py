@@ -16,10 +16,16 @@ most, and no query drowns the others. This is not in the papers; LightGBM does i
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
+from rankinite.data.grouping import ranges
 from rankinite.data.seeds import derive_seed
+from rankinite.lambdas._cost_kernels import all_costs, cost_from_deltas
 from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures import BuiltIn, Judged, Measure
@@ -71,11 +77,11 @@ class LambdaGradients:
         self.seed = seed
         sizes = np.diff(offsets)
         self._factor = _document_factor(weight, query_weight, sizes)
-        self._orders = np.concatenate([np.arange(size, dtype=np.int32) for size in sizes])
+        self._orders = (np.arange(len(labels)) - np.repeat(offsets[:-1], sizes)).astype(np.int32)
         self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
         if self._judged is not None:
             self._prepare(self._judged)
-        self._depth = int(sizes.max()) if self._judged is None else self._judged.top
+        self._depth = int(sizes.max(initial=0)) if self._judged is None else self._judged.top
         self._top = self._depth if truncation is None else min(self._depth, truncation)
 
     def _prepare(self, judged: Judged) -> None:
@@ -109,63 +115,164 @@ class LambdaGradients:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
         lam = np.empty(len(scores))
         curvature = np.empty(len(scores))
-        seed = derive_seed(self.seed, round_number, "ties")
         if self._judged is not None:
-            judged = self._judged
             in_threads(
-                all_lambdas,
-                self._blocks,
-                None if judged.code in (LINEAR, LAYERED) else True,
-                judged.code,
-                scores,
-                self._grades,
-                judged.discounts,
-                judged.norms,
-                judged.blank,
-                self.offsets,
-                self._keys_by_grade,
-                seed,
-                self._depth,
-                self._top,
-                self.sigma,
-                self.normalize,
-                self._by_grade,
-                self._lower,
-                self._own,
-                self._units,
-                self._orders,
-                lam,
-                curvature,
+                all_lambdas, self._blocks, *self.arguments(scores, round_number, lam, curvature)
             )
         else:
-            self._own_measure(scores, seed, lam, curvature)
+            for query in range(len(self.offsets) - 1):
+                self.of_own_measure(query, scores, round_number, lam, curvature)
         if self._factor is not None:
             lam *= self._factor
             curvature *= self._factor
         return lam, curvature
 
-    def _own_measure(
-        self, scores: np.ndarray, seed: np.uint64, lam: np.ndarray, curvature: np.ndarray
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the measure's λs come from `all_lambdas`; else it is one written in Python."""
+        return self._judged is not None
+
+    @property
+    def blank(self) -> np.ndarray:
+        """Queries without any λ, shape (n_queries,): no order of theirs is better than another."""
+        if self._judged is not None:
+            blank = self._judged.blank
+        else:
+            parts = np.split(self.labels, self.offsets[1:-1])
+            blank = np.array([self.measure.is_blank(labels) for labels in parts])
+        return blank | (np.diff(self.offsets) < 2)
+
+    def arguments(
+        self, scores: np.ndarray, round_number: int, lam: np.ndarray, curvature: np.ndarray
+    ) -> tuple:
+        """What `all_lambdas` takes after the first and last query; without weights."""
+        judged = self._judged
+        assert judged is not None
+        return (
+            None if judged.code in (LINEAR, LAYERED) else True,
+            judged.code,
+            scores,
+            self._grades,
+            judged.discounts,
+            judged.norms,
+            judged.blank,
+            self.offsets,
+            self._keys_by_grade,
+            derive_seed(self.seed, round_number, "ties"),
+            self._depth,
+            self._top,
+            self.sigma,
+            self.normalize,
+            self._by_grade,
+            self._lower,
+            self._own,
+            self._units,
+            self._orders,
+            lam,
+            curvature,
+        )
+
+    def of_own_measure(
+        self,
+        query: int,
+        scores: np.ndarray,
+        round_number: int,
+        lam: np.ndarray,
+        curvature: np.ndarray,
     ) -> None:
-        """The slow path for a measure defined in Python: its swap deltas, query by query."""
-        lam[:] = 0.0
-        curvature[:] = 0.0
-        for first, last in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+        """The slow path for a measure defined in Python: one query's λ and w, without weights.
+
+        They are written to the query's places in `lam` and `curvature`.
+        """
+        inside = slice(self.offsets[query], self.offsets[query + 1])
+        labels, order = self.labels[inside], self._orders[inside]
+        own = np.zeros((2, len(labels)))
+        if len(labels) >= 2 and not self.measure.is_blank(labels):
+            seed = derive_seed(self.seed, round_number, "ties")
+            spare = np.empty((3, len(labels)), np.int64)
+            rank_documents(scores[inside], self.keys[inside], seed, self._depth, order, spare)
+            ranked = labels[order]
+            deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
+            s = self.sigma * scores[inside][order]
+            lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
+        lam[inside][order] = self.sigma * own[0]
+        curvature[inside][order] = self.sigma**2 * own[1]
+
+    def costs(self, scores: np.ndarray) -> np.ndarray:
+        """C = Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of every query, shape (n_queries,).
+
+        With |ΔZ| held as it is, −λ is the gradient of this cost (Burges 2010, section 7). Call it
+        after the λs at the same scores, whose ranking it takes. Query weights multiply. With
+        weights of documents no cost has the gradient −λ; here a pair has the mean of the two.
+        """
+        costs = np.zeros(len(self.offsets) - 1)
+        weight = np.ones(len(scores)) if self._factor is None else self._factor
+        judged = self._judged
+        if judged is None:
+            self._costs_of_own_measure(scores, weight, costs)
+            return costs
+        in_threads(
+            all_costs,
+            self._blocks,
+            judged.code,
+            scores,
+            self._grades,
+            judged.discounts,
+            judged.norms,
+            judged.blank,
+            self.offsets,
+            self._top,
+            self.sigma,
+            self.normalize,
+            self._by_grade,
+            self._own,
+            self._orders,
+            weight,
+            costs,
+        )
+        return costs
+
+    def select(self, queries: np.ndarray) -> LambdaGradients:
+        """The λ-gradients of some of the queries alone, whose documents follow each other.
+
+        Labels are not judged anew: a query keeps what all labels together say of it.
+
+        Parameters
+        ----------
+        queries : ndarray of int64, shape (n_chosen,)
+        """
+        sizes = self.offsets[queries + 1] - self.offsets[queries]
+        rows = ranges(self.offsets[queries], sizes)
+        part = copy(self)
+        part.offsets = np.concatenate([[0], np.cumsum(sizes)])
+        part.labels, part.keys = self.labels[rows], self.keys[rows]
+        part._factor = None if self._factor is None else self._factor[rows]
+        part._orders = self._orders[rows]
+        if self._judged is not None:
+            part._judged = replace(
+                self._judged, norms=self._judged.norms[queries], blank=self._judged.blank[queries]
+            )
+            part._grades, part._keys_by_grade = self._grades[rows], self._keys_by_grade[rows]
+            part._by_grade = self._by_grade[rows]
+            part._own, part._lower = self._own[rows], self._lower[rows]
+            part._units = self._units[queries]
+            part._blocks = query_blocks(part.offsets, rows_a_block=2_000)
+        return part
+
+    def _costs_of_own_measure(
+        self, scores: np.ndarray, weight: np.ndarray, costs: np.ndarray
+    ) -> None:
+        for query, (first, last) in enumerate(pairwise(self.offsets)):
             labels = self.labels[first:last]
             if last - first < 2 or self.measure.is_blank(labels):
                 continue
             order = self._orders[first:last]
-            spare = np.empty((3, last - first), np.int64)
-            rank_documents(
-                scores[first:last], self.keys[first:last], seed, self._depth, order, spare
-            )
             ranked = labels[order]
             deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
-            own = np.zeros((2, last - first))
             s = self.sigma * scores[first:last][order]
-            lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
-            lam[first + order] = self.sigma * own[0]
-            curvature[first + order] = self.sigma**2 * own[1]
+            costs[query] = cost_from_deltas(
+                deltas, s, ranked, weight[first:last][order], self._top, self.normalize
+            )
 
 
 def _document_factor(

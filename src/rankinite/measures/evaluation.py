@@ -13,6 +13,7 @@ from rankinite.data.scorers import scores_of
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
+from rankinite.measures.preferences import PairAccuracy, PairLogLoss, PairMeasure, PairValues
 from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import BuiltIn
 from rankinite.measures.tables import aligned
@@ -33,24 +34,38 @@ class Evaluator:
     ----------
     spec : str or Measure
     dataset : Dataset
-        With labels.
+        With labels, or with preferences for a measure of pairs.
+    sigma : float
+        Slope of the pair probability, for ``pair_log_loss``.
 
     Attributes
     ----------
     measure : Measure
         With the parameters that depend on the data fixed.
     judged : Judged or None
-        The labels as the kernels see them; None for a measure of the user's own.
+        The labels as the kernels see them; None for a measure of pairs or of the user's own.
     blank : ndarray of bool, shape (n_queries,)
         Queries for which no order of the documents is better than another.
+    weight : ndarray of float64, shape (n_queries,), or None
+        Weight of each query in a mean: the dataset's, and for a measure of pairs times the
+        weight of the query's pairs, so that the mean is one over pairs.
     """
 
-    def __init__(self, spec: MeasureLike, dataset: Dataset) -> None:
-        self._y = np.ascontiguousarray(dataset.labels, dtype=np.float64)
+    def __init__(self, spec: MeasureLike, dataset: Dataset, sigma: float = 1.0) -> None:
         self._offsets = np.ascontiguousarray(dataset.offsets, dtype=np.int64)
         self._qids = dataset.qids
-        self.measure = measure(spec).resolve(self._y)
+        self.measure = measure(spec)
         self.judged: Judged | None = None
+        self.weight = dataset.query_weight
+        self._of_pairs: PairValues | None = None
+        if isinstance(self.measure, PairMeasure):
+            self._of_pairs = PairValues(self.measure, dataset, sigma)
+            masses = self._of_pairs.masses
+            self.blank = masses == 0
+            self.weight = masses if self.weight is None else masses * self.weight
+            return
+        self._y = np.ascontiguousarray(dataset.labels, dtype=np.float64)
+        self.measure = self.measure.resolve(self._y)
         if isinstance(self.measure, BuiltIn):
             self.judged = self.measure.judge(self._y, self._offsets)
             self.blank = self.judged.blank
@@ -72,12 +87,15 @@ class Evaluator:
             NaN for blank queries.
         """
         scores = np.ascontiguousarray(scores, dtype=np.float64)
-        if scores.shape != self._y.shape:
-            raise DataError(f"scores have shape {scores.shape}, but there are {len(self._y)} rows")
+        n_rows = self._offsets[-1]
+        if scores.shape != (n_rows,):
+            raise DataError(f"scores have shape {scores.shape}, but there are {n_rows} rows")
         if np.isnan(scores).any():
             row = int(np.flatnonzero(np.isnan(scores))[0])
             query = int(np.searchsorted(self._offsets, row, side="right")) - 1
             raise DataError(f"a score of query {self._qids[query]} is NaN: documents need numbers")
+        if self._of_pairs is not None:
+            return self._of_pairs(scores)
         if self.judged is None:
             return self._values_of_own(scores)
         return expected_values(self.judged, scores, self._offsets)
@@ -119,12 +137,14 @@ class Evaluation:
         NaN says that they are skipped.
     means : dict of str to float
         Mean over the queries that are not skipped, weighted by the dataset's query weights;
-        NaN if all are skipped.
+        NaN if all are skipped. Of a measure of pairs, the mean over all pairs.
     n_queries : int
     n_blank : dict of str to int
         Number of blank queries: those for which no order of the documents is better than
         another.
     qids : ndarray, shape (n_queries,)
+    weights : dict of str to ndarray of float64, shape (n_queries,), or None
+        Weight of each query in the mean of a measure; None weighs all 1.
     blank : {"skip", "zero", "one"}
         The policy for blank queries.
     """
@@ -134,6 +154,7 @@ class Evaluation:
     n_queries: int
     n_blank: dict[str, int]
     qids: np.ndarray
+    weights: dict[str, np.ndarray | None]
     blank: str = "skip"
 
     def __getitem__(self, spec: MeasureLike) -> float:
@@ -156,9 +177,10 @@ class Evaluation:
 def evaluate(
     scorer: Any,
     dataset: Dataset,
-    measures: MeasureLike | Sequence[MeasureLike] = ("ndcg@10",),
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     blank: str = "skip",
+    sigma: float | None = None,
 ) -> Evaluation:
     """Measure how well a scorer ranks the documents of a dataset.
 
@@ -168,23 +190,30 @@ def evaluate(
         Scores in the caller's row order, or anything that computes them: an object with
         ``predict``, or a function of the feature matrix.
     dataset : Dataset
-        With labels.
-    measures : str, Measure or sequence of them
+        With labels, or with preferences for ``"pair_accuracy"`` and ``"pair_log_loss"``.
+    measures : str, Measure or sequence of them, optional
+        By default ``"ndcg@10"``, or those of pairs if the data has preferences.
     blank : {"skip", "zero", "one"}
         What a query counts for which no order is better than another, for instance because it
-        has no relevant document.
+        has no relevant document. A query without pairs never counts in a mean over pairs.
+    sigma : float, optional
+        Slope of the pair probability for ``"pair_log_loss"``: by default the scorer's own
+        ``sigma``, or 1 if it has none.
 
     Returns
     -------
     Evaluation
     """
     check_blank(blank)
-    evaluators = {str(m): Evaluator(m, dataset) for m in measure_list(measures)}
+    if sigma is None:
+        sigma = float(getattr(scorer, "sigma", 1.0))
+    wanted = measure_list(default_measures(dataset) if measures is None else measures)
+    evaluators = {str(m): Evaluator(m, dataset, sigma) for m in wanted}
     scores = scores_of(scorer, dataset)
     values = {name: evaluator.values(scores) for name, evaluator in evaluators.items()}
     means = {}
     for name, of_queries in values.items():
-        total, weight = mean_value(of_queries, blank, dataset.query_weight)
+        total, weight = mean_value(of_queries, blank, evaluators[name].weight)
         means[name] = total / weight if weight > 0 else float("nan")
     return Evaluation(
         per_query={name: with_blanks(v, blank) for name, v in values.items()},
@@ -192,6 +221,7 @@ def evaluate(
         n_queries=dataset.n_queries,
         n_blank={name: int(e.blank.sum()) for name, e in evaluators.items()},
         qids=dataset.qids,
+        weights={name: e.weight for name, e in evaluators.items()},
         blank=blank,
     )
 
@@ -232,6 +262,13 @@ def check_blank(blank: str) -> None:
     """Refuse a policy for blank queries that there is not."""
     if blank not in _BLANK_VALUES:
         raise ParameterError(f"blank must be 'skip', 'zero' or 'one', got {blank!r}")
+
+
+def default_measures(dataset: Dataset) -> list[Measure]:
+    """What to measure if nobody says: NDCG@10, or the pairs if there are some."""
+    if dataset.preferences is None:
+        return [measure("ndcg@10")]
+    return [PairAccuracy(), PairLogLoss()]
 
 
 def measure_list(measures: MeasureLike | Sequence[MeasureLike]) -> list[Measure]:

@@ -13,6 +13,7 @@ from dataclasses import MISSING
 from typing import Any
 
 from rankinite.errors import ParameterError
+from rankinite.measures.preferences import PairAccuracy, PairLogLoss, PairMeasure
 from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import (
     AP,
@@ -27,9 +28,10 @@ from rankinite.measures.specification import (
     defaults_of,
 )
 
-_KINDS: dict[str, type[BuiltIn]] = {
-    kind.keyword: kind for kind in (NDCG, DCG, ERR, AP, RR, Precision, Pairs, AveNDCG)
-}
+Kind = type[BuiltIn] | type[PairMeasure]
+
+_BUILT_IN: tuple[Kind, ...] = (NDCG, DCG, ERR, AP, RR, Precision, Pairs, AveNDCG)
+_KINDS: dict[str, Kind] = {kind.keyword: kind for kind in (*_BUILT_IN, PairAccuracy, PairLogLoss)}
 
 
 def measure(spec: str | Measure) -> Measure:
@@ -38,7 +40,8 @@ def measure(spec: str | Measure) -> Measure:
     The grammar is ``name[@k][:key=value[,key=value]]``, in upper or lower case: ``ndcg@k``,
     ``dcg@k`` (keys ``gain=exp2|label``), ``err@k`` (``max_label``), ``map``, ``mrr``, ``p@k``
     (``relevant``, the lowest relevant label), ``pairs``, ``avendcg`` (``depth``, ``gain``).
-    Without ``@k`` the whole list counts.
+    Without ``@k`` the whole list counts. ``pair_accuracy`` and ``pair_log_loss`` look at preference
+    pairs instead of labels.
 
     Parameters
     ----------
@@ -49,7 +52,7 @@ def measure(spec: str | Measure) -> Measure:
         return spec
     if not isinstance(spec, str):
         raise ParameterError(f"a measure is a text like 'ndcg@10' or a Measure, got {spec!r}")
-    found = re.fullmatch(r"([a-z]+)(?:@([^:]*))?(?::(.*))?", spec.strip().lower())
+    found = re.fullmatch(r"([a-z_]+)(?:@([^:]*))?(?::(.*))?", spec.strip().lower())
     kind = _KINDS.get(found[1]) if found else None
     if found is None or kind is None:
         known = ", ".join(sorted(_KINDS))
@@ -68,7 +71,7 @@ def measure(spec: str | Measure) -> Measure:
         raise ParameterError(f"measure {spec!r}: {error}") from None
 
 
-def _parse_options(spec: str, kind: type[BuiltIn], text: str) -> dict[str, Any]:
+def _parse_options(spec: str, kind: Kind, text: str) -> dict[str, Any]:
     known = [name for name in defaults_of(kind) if name != "k"]
     options: dict[str, Any] = {}
     for item in text.split(","):

@@ -88,7 +88,8 @@ class Layout:
 
     def per_query(self, values: np.ndarray) -> np.ndarray:
         """Sum values of rows, shape (n_rows,), over each query, shape (n_queries,)."""
-        return np.bincount(self.query_of_row, weights=values, minlength=self.n_queries)
+        sums = np.bincount(self.query_of_row, weights=values, minlength=self.n_queries)
+        return sums.astype(np.float64, copy=False)  # without rows numpy counts in integers
 
     def best_first(self, grades: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Grades of each query in descending order, and the position of each in its query."""

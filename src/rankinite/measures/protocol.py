@@ -6,7 +6,7 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -18,7 +18,7 @@ N_SHUFFLES = 200
 
 
 class Measure(ABC):
-    """A measure of one ranked list; larger is better.
+    """A measure of one ranked list; larger is better, unless `lower_is_better`.
 
     Subclass it to optimise and evaluate with a measure of your own: give it a `name` and a
     `value`, and everything else follows by brute force. Override the other methods where you
@@ -33,6 +33,8 @@ class Measure(ABC):
     >>> TopIsRelevant().expected_value(np.array([2.0, 2.0, 1.0]), np.array([0.0, 1.0, 0.0]))
     0.5
     """
+
+    lower_is_better: ClassVar[bool] = False
 
     @property
     @abstractmethod

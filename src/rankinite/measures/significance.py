@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankinite.errors import ParameterError
-from rankinite.measures.evaluation import Evaluation, MeasureLike, evaluate, measure_list
+from rankinite.measures.evaluation import (
+    Evaluation,
+    MeasureLike,
+    default_measures,
+    evaluate,
+    measure_list,
+)
+from rankinite.measures.protocol import Measure
 from rankinite.measures.tables import aligned
 
 if TYPE_CHECKING:
@@ -93,7 +100,7 @@ class Comparison:
 def compare(
     scorers: Mapping[str, Any],
     dataset: Dataset,
-    measures: MeasureLike | Sequence[MeasureLike] = ("ndcg@10",),
+    measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     baseline: str | None = None,
     blank: str = "skip",
@@ -105,8 +112,9 @@ def compare(
     scorers : mapping of str to scorer
         At least two; a scorer is anything that ``evaluate`` takes.
     dataset : Dataset
-        With labels. Query weights weigh the means and the tests.
-    measures : str, Measure or sequence of them
+        With labels or preferences. Query weights weigh the means and the tests.
+    measures : str, Measure or sequence of them, optional
+        See ``evaluate``.
     baseline : str or None
         Name of the scorer to compare with; None takes the first.
     blank : {"skip", "zero", "one"}
@@ -125,11 +133,11 @@ def compare(
         raise ParameterError(
             f"baseline {baseline!r} is not one of the scorers: {', '.join(map(str, names))}"
         )
-    several = measure_list(measures)
+    several = measure_list(default_measures(dataset) if measures is None else measures)
     evaluations = {n: evaluate(s, dataset, several, blank=blank) for n, s in scorers.items()}
     rows = [
-        _compare_two(m, name, baseline, evaluations, dataset.query_weight)
-        for m in evaluations[baseline].means
+        _compare_two(m, name, baseline, evaluations)
+        for m in several
         for name in names
         if name != baseline
     ]
@@ -137,19 +145,18 @@ def compare(
 
 
 def _compare_two(
-    name: str,
-    scorer: str,
-    baseline: str,
-    evaluations: dict[str, Evaluation],
-    query_weight: np.ndarray | None,
+    measure: Measure, scorer: str, baseline: str, evaluations: dict[str, Evaluation]
 ) -> ComparisonRow:
+    name = str(measure)
     ours, theirs = evaluations[scorer], evaluations[baseline]
+    query_weight = ours.weights[name]
     differences = ours.per_query[name] - theirs.per_query[name]
     weights = np.ones(len(differences)) if query_weight is None else np.asarray(query_weight)
     counted = ~np.isnan(differences) & (weights > 0)
     differences, weights = differences[counted], weights[counted]
     differences[np.abs(differences) <= TIE] = 0.0
     p_value, low, high = paired_t_test(differences, weights)
+    better = -differences if measure.lower_is_better else differences
     return ComparisonRow(
         measure=name,
         scorer=scorer,
@@ -160,9 +167,9 @@ def _compare_two(
         low=low,
         high=high,
         p_value=p_value,
-        wins=int((differences > 0).sum()),
-        losses=int((differences < 0).sum()),
-        ties=int((differences == 0).sum()),
+        wins=int((better > 0).sum()),
+        losses=int((better < 0).sum()),
+        ties=int((better == 0).sum()),
     )
 
 

@@ -362,7 +362,7 @@ class Pairs(BuiltIn):
         return np.sign(np.diff(seen.grades)) * seen.norms[0, 0]
 
 
-def defaults_of(kind: type[BuiltIn]) -> dict[str, Any]:
+def defaults_of(kind: type[Measure]) -> dict[str, Any]:
     """Return the parameters of a built-in measure with their defaults, in order."""
     return {f.name: f.default for f in fields(kind)}  # type: ignore[arg-type]
 

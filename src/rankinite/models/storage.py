@@ -11,11 +11,21 @@ from rankinite.models.file import Arrays, State, read_model, write_model
 
 # Where the class of a state lives. Named, not imported: rankers stand above this package.
 _HOMES = {
+    "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",
     "McRank": "rankinite.boosting",
-    "LinearScorer": "rankinite.models.scorer",
+    "RankNet": "rankinite.nets",
+    "LambdaRank": "rankinite.nets",
+    "LinearScorer": "rankinite.models.linear",
+    "LinearEstimator": "rankinite.models.foreign.estimators",
+    "TreeEstimator": "rankinite.models.foreign.estimators",
+    "LightGBMScorer": "rankinite.models.foreign.boosters",
+    "XGBoostScorer": "rankinite.models.foreign.boosters",
+    "CatBoostScorer": "rankinite.models.foreign.boosters",
 }
+# Models whose file is not enough: a part of them is the user's own code. How to load them.
+_WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -34,8 +44,9 @@ def to_state(model: Any) -> tuple[State, Arrays]:
     kind = type(model).__name__
     if kind not in _HOMES or not hasattr(model, "_state"):
         raise ModelFileError(
-            f"a {kind} cannot be kept in a model file: use a ranker of rankinite or a weight "
-            "vector as the base model, or add the scores yourself"
+            f"a {getattr(model, 'origin', kind)} cannot be kept in a model file: use a ranker of "
+            "rankinite, a LightGBM, XGBoost or CatBoost model, a linear model or trees of "
+            "scikit-learn, or a weight vector as base_model, or add the scores yourself"
         )
     state, arrays = model._state()
     return {"kind": kind, **state}, arrays
@@ -47,6 +58,11 @@ def from_state(state: State, arrays: Arrays) -> Any:
     if not isinstance(kind, str):
         raise ModelFileError(
             "the model file does not say what kind of model it holds: save the model again"
+        )
+    if kind in _WITH_OWN_CODE:
+        raise ModelFileError(
+            f"the model file holds a {kind}, whose net is code of your own: load it by "
+            f"{_WITH_OWN_CODE[kind]}"
         )
     if kind not in _HOMES:
         raise ModelFileError(

@@ -15,28 +15,33 @@ from rankinite.models.parameters import Whole
 from rankinite.training.run import History, Run
 
 
-def best_round(history: History, name: str, measure: str) -> int:
-    """Number of rounds at which the measure was highest, the fewest of equals; 0 without values."""
+def best_round(history: History, name: str, measure: str, lowest: bool = False) -> int:
+    """Number of rounds at which the measure was highest, the fewest of equals; 0 without values.
+
+    With `lowest` that at which it was lowest.
+    """
     values = np.array(history.get(name, {}).get(measure, ()))
     if len(values) == 0 or np.isnan(values).all():
         return 0
-    return int(np.nanargmax(values)) + 1
+    return int(np.nanargmin(values) if lowest else np.nanargmax(values)) + 1
 
 
 class EarlyStopping:
     """End the run when the measure on a watched set has not risen for `rounds` rounds.
 
-    It only looks at the history, so a run that is resumed stops where it would have stopped.
+    Or fallen, with `lowest`. It only looks at the history, so a run that is resumed stops where it
+    would have stopped.
     """
 
-    def __init__(self, rounds: int, name: str, measure: str) -> None:
+    def __init__(self, rounds: int, name: str, measure: str, lowest: bool = False) -> None:
         self.rounds = rounds
         self.name = name
         self.measure = measure
+        self.lowest = lowest
 
     def ends(self, run: Run) -> bool:
         """Whether the best round lies far enough back."""
-        best = best_round(run.history, self.name, self.measure)
+        best = best_round(run.history, self.name, self.measure, self.lowest)
         return run.n_done - best >= self.rounds
 
     def after_round(self, run: Run) -> bool:

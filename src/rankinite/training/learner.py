@@ -12,15 +12,19 @@ import numpy as np
 from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError, ParameterError
-from rankinite.measures import Measure, measure
+from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
 from rankinite.models.file import Arrays, State
+from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import Ranker, training_data
-from rankinite.models.scorer import as_scorer
+from rankinite.models.scorer import as_scorer, check_base
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.training.run import Callback, History, Run
-from rankinite.training.watching import leading_set, named_sets
+from rankinite.training.watching import check_measurable, leading_set, mean_of, named_sets
+
+# From the measures of the sets after a round to one number.
+Merit = Callable[[Mapping[str, Mapping[str, float]]], float]
 
 # Parameters that may differ between an interrupted run and the one that resumes it, of any
 # learner: they do not change what a round learns.
@@ -40,7 +44,7 @@ class Learner(Ranker):
     history_ : dict
         ``history_["valid"]["ndcg@10"][t]`` is the mean of the measure after t + 1 rounds.
     best_iteration_ : int
-        Number of rounds at which the validation measure was highest; all of them without
+        Number of rounds at which the validation measure was best; all of them without
         validation data.
     """
 
@@ -55,8 +59,13 @@ class Learner(Ranker):
     # The parameter that bounds the rounds, and what a round is called.
     _rounds: ClassVar[str] = "n_estimators"
     _unit: ClassVar[str] = "tree"
+    # Parameters that are not in the model file as they stand. The number of threads belongs to the
+    # machine: the file of a model must not depend on it.
+    _not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
     # Whether a dataset that holds only bins is enough to train on.
     learns_from_bins: ClassVar[bool] = False
+    # Whether a dataset with preferences is learned from them; labels are learned otherwise.
+    learns_preferences: ClassVar[bool] = False
 
     measure: str | Measure
     valid_measure: str | Measure | None
@@ -82,12 +91,12 @@ class Learner(Ranker):
         callbacks: Sequence[Callback] = (),
         resume: str | os.PathLike[str] | Self | None = None,
     ) -> Self:
-        """Train on labelled queries.
+        """Train on queries with labels, or with preferences if this learner can.
 
         Parameters
         ----------
         X : Dataset, matrix or frame
-            A Dataset brings its labels, queries and weights along.
+            A Dataset brings its labels, preferences, queries and weights along.
         y, qid, weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
         valid : Dataset or dict of Datasets, optional
@@ -108,6 +117,9 @@ class Learner(Ranker):
         self._check_params()
         dataset = training_data(X, y, qid, weight, query_weight)
         sets = named_sets(valid, self.early_stopping)
+        self._check_base(dataset, callbacks)
+        for name, rows in sets.items():
+            check_measurable(rows, self._measure_on(rows), name)
         with threads(self.n_threads):
             self._train(dataset, sets, callbacks, resume)
         return self
@@ -146,14 +158,38 @@ class Learner(Ranker):
             if value is None and name == "valid_measure":
                 continue
             try:
-                measure(value)
+                if isinstance(measure(value), PairMeasure) and name == "measure":
+                    raise ParameterError(
+                        f"{value} can be watched, as valid_measure, but not learned; data with "
+                        "preferences is learned from its pairs whatever the measure"
+                    )
             except ParameterError as error:
                 raise ParameterError(f"{name} is wrong: {error}") from None
-        if self.base_model is not None:
+        if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
 
-    def _watched_measure(self) -> Measure:
-        return measure(self.measure if self.valid_measure is None else self.valid_measure)
+    def _check_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> None:
+        """Refuse a base model that would fail later: on the data, or when a checkpoint is due."""
+        if self.base_model is None:
+            return
+        base = as_scorer(self.base_model)
+        check_base(base, dataset)
+        if any(isinstance(callback, Checkpoint) for callback in callbacks):
+            to_state(base)
+
+    def _watched_measure(self, has_preferences: bool = False) -> Measure:
+        """What is watched on a set with labels, or on one with preferences."""
+        if self.valid_measure is not None:
+            return measure(self.valid_measure)
+        return PairAccuracy() if has_preferences else measure(self.measure)
+
+    def _measure_on(self, rows: Dataset) -> Measure:
+        """What is watched on these rows."""
+        return self._watched_measure(rows.preferences is not None)
+
+    def _mean_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
+        """The mean of what is watched on these rows, by its name, as a function of the scores."""
+        return mean_of(self._measure_on(rows), rows, float(getattr(self, "sigma", 1.0)))
 
     def _all_callbacks(
         self,
@@ -165,7 +201,10 @@ class Learner(Ranker):
         own: list[Callback] = []
         if self.early_stopping is not None:
             name = leading_set(sets)
-            own.append(EarlyStopping(self.early_stopping, name, str(self._watched_measure())))
+            watched = self._measure_on(sets[name])
+            own.append(
+                EarlyStopping(self.early_stopping, name, str(watched), watched.lower_is_better)
+            )
         if self.verbose:
             own.append(Progress())
         for callback in callbacks:
@@ -189,11 +228,22 @@ class Learner(Ranker):
         self._base = base
         self._data_fingerprint = data
 
+    def _merit(self, sets: dict[str, Dataset]) -> Merit | None:
+        """How good a round is by the leading set, more is better; None without a set."""
+        if not sets:
+            return None
+        name = leading_set(sets)
+        watched = self._measure_on(sets[name])
+        sign = -1.0 if watched.lower_is_better else 1.0
+        return lambda values: sign * values[name][str(watched)]
+
     def _best_round(self, sets: dict[str, Dataset]) -> int:
-        """The round at which the leading set's measure was highest; all if there is none."""
+        """The round at which the leading set's measure was best; all if there is none."""
         if not sets:
             return self.best_iteration_
-        best = best_round(self.history_, leading_set(sets), str(self._watched_measure()))
+        name = leading_set(sets)
+        watched = self._measure_on(sets[name])
+        best = best_round(self.history_, name, str(watched), watched.lower_is_better)
         return best or self.best_iteration_
 
     def _checkpoint(self, resume: Any, data: str) -> Self | None:
@@ -223,9 +273,7 @@ class Learner(Ranker):
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)
-        params.pop("base_model")
-        # Belongs to the machine: the file of a model must not depend on the number of threads.
-        params.pop("n_threads")
+        params = {name: value for name, value in params.items() if name not in self._not_in_file}
         own, arrays = self._own_state()
         state = {
             "params": comparable(params),

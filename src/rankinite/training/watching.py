@@ -9,7 +9,7 @@ import numpy as np
 from rankinite.data import Dataset
 from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures import Measure
+from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.models.ranker import check_features
 
@@ -30,12 +30,24 @@ def named_sets(
             f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
         )
     for name, rows in sets.items():
-        if not isinstance(rows, Dataset) or rows.y is None:
-            raise DataError(f"the validation set {name!r} must be a Dataset with labels")
+        if not isinstance(rows, Dataset) or (rows.y is None and rows.preferences is None):
+            raise DataError(
+                f"the validation set {name!r} must be a Dataset with labels or preferences"
+            )
     return dict(sets)
 
 
-def leading_set(sets: dict[str, Dataset]) -> str:
+def check_measurable(rows: Dataset, watched: Measure, name: str) -> None:
+    """Refuse a measure that needs what the set called `name` does not have."""
+    needed = "preferences" if isinstance(watched, PairMeasure) else "labels"
+    if (rows.preferences if needed == "preferences" else rows.y) is None:
+        raise DataError(
+            f"the validation set {name!r} has no {needed}, on which {watched} is measured: add "
+            "them, or set another valid_measure"
+        )
+
+
+def leading_set(sets: Mapping[str, object]) -> str:
     """The name of the set that decides when to stop and which round was best."""
     return "valid" if "valid" in sets else list(sets)[-1]
 
@@ -76,12 +88,17 @@ def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> 
     return binned
 
 
-def mean_of(watched: Measure, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
-    """The mean of a measure on a set, by its name, as a function of the scores."""
-    evaluator = Evaluator(watched, rows)
+def mean_of(
+    watched: Measure, rows: Dataset, sigma: float = 1.0
+) -> Callable[[np.ndarray], dict[str, float]]:
+    """The mean of a measure on a set, by its name, as a function of the scores.
+
+    `sigma` is the slope of the pair probability, for the log loss of preference pairs.
+    """
+    evaluator = Evaluator(watched, rows, sigma)
 
     def evaluate(scores: np.ndarray) -> dict[str, float]:
-        total, mass = mean_value(evaluator.values(scores), "skip", rows.query_weight)
+        total, mass = mean_value(evaluator.values(scores), "skip", evaluator.weight)
         return {str(watched): total / mass if mass > 0 else float("nan")}
 
     return evaluate

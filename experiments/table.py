@@ -1,0 +1,43 @@
+"""A table of measures with 95 % confidence intervals, the way the papers print them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+import rankinite as rk
+
+
+def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
+    """Mean over the queries that are not blank, and half the width of its 95 % interval."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()), 1.96 * float(known.std(ddof=1)) / math.sqrt(len(known))
+
+
+def accuracy_table(
+    rankers: Mapping[str, object],
+    test: rk.Dataset,
+    measures: Sequence[str],
+    papers: Mapping[str, Mapping[str, float]],
+) -> str:
+    """Measures in percent as Markdown, with the paper's figure beside each.
+
+    Parameters
+    ----------
+    rankers : mapping
+        From a name to anything that scores.
+    papers : mapping
+        ``papers[ranker][measure]``, in percent.
+    """
+    lines = ["| measure | " + " | ".join(f"{name} (paper)" for name in rankers) + " |"]
+    lines.append("|---" * (len(rankers) + 1) + "|")
+    evaluations = {name: rk.evaluate(each, test, list(measures)) for name, each in rankers.items()}
+    for measure in measures:
+        cells = []
+        for name, evaluation in evaluations.items():
+            mean, half = mean_and_interval(evaluation.per_query[measure])
+            cells.append(f"{100 * mean:.1f} ± {100 * half:.2f} ({papers[name][measure]})")
+        lines.append(f"| {measure} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,309 @@
+"""LambdaBoost: boosted features on the λ-gradients of a ranking measure."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankinite._numba import number_of_threads, threads
+from rankinite.boosting.feature_blocks import FeatureBlocks, linear_scores, standard_scores
+from rankinite.boosting.feature_stage import FeatureStage, Lambdas, Member, weights_of
+from rankinite.boosting.loop import BoostingRun, Watched, boost
+from rankinite.boosting.objectives import LONGEST_STEP
+from rankinite.data import Dataset
+from rankinite.data.canonical import Canonical, canonical
+from rankinite.data.files import replacing
+from rankinite.data.standardizing import Standardizer
+from rankinite.errors import DataError, ModelFileError
+from rankinite.lambdas import LambdaGradients
+from rankinite.measures import Measure, measure
+from rankinite.models.file import Arrays, State
+from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.scorer import as_scorer, base_scores
+from rankinite.models.storage import nested, unnested
+from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.training import Callback, Learner
+from rankinite.training.watching import check_like, check_watchable, leading_set
+
+# Batches of up to so many rows are scored on the calling thread.
+_SERIAL_ROWS = 1024
+
+
+class LambdaBoost(Learner):
+    """A linear ranker that learns a ranking measure feature by feature (Gao et al. 2009).
+
+    Each round takes the one standardised feature z that fits the λ-gradients of the measure best
+    by least squares, and adds it to the scores with a coefficient. With a `base_model` it adapts
+    that ranker: the result is its scores plus weighted features, robust where there is little data.
+
+    Parameters
+    ----------
+    measure : str or Measure
+        What to learn; see `LambdaMART`.
+    n_estimators : int
+        Number of rounds. A feature may be chosen in many of them.
+    learning_rate : float
+        Factor of every coefficient (the paper's shrinkage ν).
+    step : {"newton", "least_squares"}
+        The coefficient of the chosen feature: the Newton step Σλz / Σwz², or the paper's Σλz / Σz².
+        The latter is as large as the λs are, so the learning rate that fits depends on the measure
+        and on `sigma`: 0.5 is slow for NDCG, and far too much for "pairs".
+    base_model : ranker, model, function or weights, optional
+        Anything that scores; features are added to its scores, and it is saved inside the model.
+    early_stopping : int, optional
+        Stop when the validation measure has not risen for so many rounds, and keep the best ones.
+    valid_measure : str or Measure, optional
+        What to watch on validation data; `measure` by default.
+    sigma : float
+        Slope of the pair probability.
+    truncation : int, optional
+        Only pairs whose upper document is among the first so many ranks count.
+    normalize : bool
+        Weigh pairs and queries that are still open more; see `LambdaMART`.
+    random_state : int
+        Of the order of documents with equal scores.
+    n_threads : int, optional
+        All cores by default. The model does not depend on it, and its file does not keep it.
+    verbose : int
+        1 shows progress.
+
+    Attributes
+    ----------
+    features_ : ndarray of int64, shape (n_rounds_,)
+        The feature that each round chose; −1 where none would have helped.
+    coef_ : ndarray of float64, shape (n_features,)
+        Weights of the raw features.
+    intercept_ : float
+
+    Notes
+    -----
+    Features are standardised by the training data: a missing value counts as the mean, an infinite
+    one as the lowest or highest finite value, and a feature that never varies is never chosen.
+    Weights of documents and queries multiply the λs and the squared errors.
+
+    Examples
+    --------
+    >>> import rankinite as rk
+    >>> train, test = rk.artificial(n_queries=(60, 20), n_docs=20, n_features=10)
+    >>> model = rk.LambdaBoost(n_estimators=50).fit(train)
+    >>> rk.evaluate(model, test, "ndcg@10")["ndcg@10"] > 0.5
+    True
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner._constraints,
+        "n_estimators": Whole(1),
+        "step": OneOf(("newton", "least_squares")),
+        "truncation": Whole(1, optional=True),
+        "normalize": OneOf((True, False)),
+    }
+    _unit = "round"
+
+    features_: np.ndarray
+
+    def __init__(
+        self,
+        measure: str | Measure = "ndcg@10",
+        n_estimators: int = 500,
+        learning_rate: float = 0.5,
+        step: str = "newton",
+        base_model: Any = None,
+        early_stopping: int | None = None,
+        valid_measure: str | Measure | None = None,
+        sigma: float = 1.0,
+        truncation: int | None = None,
+        normalize: bool = False,
+        random_state: int = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.measure = measure
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.step = step
+        self.base_model = base_model
+        self.early_stopping = early_stopping
+        self.valid_measure = valid_measure
+        self.sigma = sigma
+        self.truncation = truncation
+        self.normalize = normalize
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    def _train(
+        self,
+        dataset: Dataset,
+        sets: dict[str, Dataset],
+        callbacks: Sequence[Callback],
+        resume: Any,
+    ) -> None:
+        X = _values(dataset, "this dataset")
+        base = None if self.base_model is None else as_scorer(self.base_model)
+        labels = dataset.labels  # an error if there are none
+        before = np.zeros(len(labels)) + base_scores(base, dataset)
+        order = canonical(dataset, before)
+        standardizer = Standardizer.of(X, order)
+        watched = {name: self._watch(rows, base, dataset, name) for name, rows in sets.items()}
+        if self.early_stopping is not None:
+            name = leading_set(sets)
+            check_watchable(watched[name].evaluate(watched[name].scores), name)
+        earlier = self._members_of(resume, order.fingerprint)
+        run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
+        stage = FeatureStage(
+            self._lambdas(measure(self.measure).resolve(labels), order),
+            FeatureBlocks(X, order.rows, standardizer),
+            standardizer,
+            order.weight * np.repeat(order.query_weight, np.diff(order.offsets)),
+            before[order.rows],
+            float(self.learning_rate),
+            self.step == "newton",
+            LONGEST_STEP / float(self.sigma),
+        )
+
+        def keep(run: BoostingRun) -> None:
+            self._keep(run, dataset, base, order.fingerprint)
+            self._standardizer = standardizer
+            self._set_members(run.members)
+
+        all_callbacks = self._all_callbacks(sets, callbacks, keep)
+        try:
+            boost(run, stage, watched, callbacks=all_callbacks, earlier=earlier)
+        finally:
+            # A run that failed before its first round leaves the model as it was.
+            if run.members:
+                keep(run)
+                self.best_iteration_ = self._best_round(sets)
+                if self.early_stopping is not None:
+                    self._set_members(run.members[: self.best_iteration_])
+
+    def _lambdas(self, learned: Measure, order: Canonical) -> Lambdas:
+        if order.n_rows == 0:
+            return lambda scores, round_number: (scores, scores)
+        return LambdaGradients(
+            learned,
+            order.labels,
+            order.offsets,
+            order.keys,
+            weight=order.weight,
+            query_weight=order.query_weight,
+            sigma=float(self.sigma),
+            truncation=self.truncation,
+            normalize=bool(self.normalize),
+            seed=int(self.random_state),
+        )
+
+    def _watch(self, rows: Dataset, base: Any, train: Dataset, name: str) -> Watched:
+        check_like(rows, train, name)
+        X = _values(rows, f"the validation set {name!r}")
+        before = np.zeros((1, rows.n_rows)) + base_scores(base, rows)
+        mean = self._mean_on(rows)
+        return Watched(X, before, lambda scores: mean(scores[0]))
+
+    def _members_of(self, resume: Any, data: str) -> list[Member]:
+        other = self._checkpoint(resume, data)
+        return [] if other is None else other._members()
+
+    def _members(self) -> list[Member]:
+        pairs = zip(self.features_.tolist(), self._steps.tolist(), strict=True)
+        return [Member(feature, step) for feature, step in pairs]
+
+    def _set_members(self, members: list[Member]) -> None:
+        self.features_ = np.array([member.feature for member in members], np.int64)
+        self._steps = np.array([member.step for member in members], np.float64)
+
+    @property
+    def n_rounds_(self) -> int:
+        """Rounds whose features the model keeps."""
+        return len(self.features_)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the raw features, shape (n_features,), without the base model."""
+        self._check_fitted()
+        return self._weights() * self._standardizer.scale
+
+    @property
+    def intercept_(self) -> float:
+        """What is added to the weighted sum of the raw features."""
+        return -math.fsum(self.coef_ * self._standardizer.mean)
+
+    def export_weights(self, path: str | os.PathLike[str]) -> None:
+        """Write the linear model as JSON for other systems: an intercept, and weights by name.
+
+        The weights are those of `coef_` that are not 0, of raw features; a feature without a name
+        goes by its number, from 0. ``base_model`` says to which kind of model's scores the sum is
+        to be added; null if there is none.
+        """
+        coef = self.coef_
+        names = self.feature_names_in_ or [str(j) for j in range(self.n_features_in_)]
+        content = {
+            "base_model": None if self._base is None else type(self._base).__name__,
+            "intercept": self.intercept_,
+            "weights": {names[j]: float(coef[j]) for j in np.flatnonzero(coef)},
+        }
+        with replacing(Path(path), DataError) as temporary:
+            text = json.dumps(content, indent=2, ensure_ascii=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    def _weights(self, n_rounds: int | None = None) -> np.ndarray:
+        """Weights of the standardised features, shape (n_features,)."""
+        return weights_of(self._members()[:n_rounds], self.n_features_in_)
+
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None = None) -> np.ndarray:
+        if n_rounds is not None:
+            Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
+        weights = self._weights(n_rounds)
+        return base_scores(self._base, X) + linear_scores(X, self._standardizer, weights)
+
+    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+        self._check_fitted()
+        self._check_features(dataset.n_features, dataset.feature_names)
+        X = _values(dataset, "this dataset")
+        free = np.flatnonzero(self._standardizer.scale)
+        Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])
+        before = base_scores(self._base, dataset)
+        names = feature_labels(self.feature_names_in_, self.n_features_in_)
+        return WeightSpace(
+            self._weights()[free],
+            [names[j] for j in free],
+            lambda weights: before + standard_scores(Z, weights),
+        )
+
+    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
+        n_threads = number_of_threads(self.n_threads)
+        return nullcontext(1) if n_rows <= _SERIAL_ROWS else threads(n_threads)
+
+    def _own_state(self) -> tuple[State, Arrays]:
+        arrays = {"features": self.features_, "steps": self._steps}
+        return {}, arrays | nested("standardizer", self._standardizer.to_arrays())
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        n_features = self.n_features_in_
+        self._standardizer = Standardizer.from_arrays(unnested("standardizer", arrays), n_features)
+        features, steps = arrays["features"], arrays["steps"]
+        alike = features.dtype == np.int64 and steps.dtype == np.float64
+        alike = alike and features.ndim == 1 and features.shape == steps.shape
+        known = (features >= -1) & (features < n_features)
+        if not alike or not known.all() or not np.isfinite(steps).all():
+            raise ModelFileError(
+                f"the model file's rounds do not name one of {n_features} features with a finite "
+                "step each: save the model again"
+            )
+        self.features_, self._steps = features, steps
+
+
+def _values(rows: Dataset, what: str) -> np.ndarray:
+    if rows.X is None:
+        raise DataError(
+            f"{what} holds only bins, and a LambdaBoost needs feature values: pass the dataset "
+            "with its features"
+        )
+    return rows.X

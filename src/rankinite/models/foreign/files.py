@@ -1,0 +1,64 @@
+"""Base models from files: those of this package, and those of other libraries by their content."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from rankinite.errors import ModelFileError
+from rankinite.models.foreign.boosters import (
+    BoosterScorer,
+    CatBoostScorer,
+    LightGBMScorer,
+    XGBoostScorer,
+)
+from rankinite.models.foreign.formats import is_ubjson
+from rankinite.models.storage import load
+
+
+def load_base_model(path: str | os.PathLike[str]) -> Any:
+    """Read a model to start from.
+
+    Parameters
+    ----------
+    path : path
+        A model that ``save`` wrote, a LightGBM text, an XGBoost model (JSON or UBJSON), or a
+        CatBoost model (cbm or JSON), whatever the file is called.
+    """
+    try:
+        content = Path(path).read_bytes()
+    except OSError:
+        return load(path)  # which says why
+    scorer = _library_of(content, path)
+    return load(path) if scorer is None else scorer.read(content, str(path))
+
+
+def _library_of(content: bytes, path: str | os.PathLike[str]) -> type[BoosterScorer] | None:
+    """The library whose model this is; None for a model of this package."""
+    if content.startswith((b"tree\n", b"tree\r\n")):
+        return LightGBMScorer
+    if content.startswith(b"CBM1"):
+        return CatBoostScorer
+    if is_ubjson(content):
+        return XGBoostScorer
+    if content.startswith(b"{"):
+        return _library_of_json(content, path)
+    if content.startswith((b"\x80", b"binf")):
+        raise ModelFileError(
+            f"{path} is a pickle or in XGBoost's old binary format, which are not read: save the "
+            "model by save_model of its library, as .txt, .json, .ubj or .cbm"
+        )
+    return None
+
+
+def _library_of_json(content: bytes, path: str | os.PathLike[str]) -> type[BoosterScorer]:
+    try:
+        keys = set(json.loads(content))
+    except (ValueError, RecursionError):
+        raise ModelFileError(f"{path} is not whole JSON: save the model again") from None
+    for key, scorer in (("learner", XGBoostScorer), ("features_info", CatBoostScorer)):
+        if key in keys:
+            return scorer
+    raise ModelFileError(f"{path} is JSON, but no model of XGBoost or CatBoost")

@@ -1,0 +1,106 @@
+"""What the scorers of foreign models share: names of features, and errors that people can read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numba
+import numpy as np
+
+from rankinite.errors import DataError
+from rankinite.models.estimator import NotFittedError
+from rankinite.trees import SERIAL_ROWS
+
+
+@contextmanager
+def using(name: str, X: np.ndarray | None = None) -> Iterator[None]:
+    """Turn whatever a foreign model raises into one sentence about ``base_model``.
+
+    Parameters
+    ----------
+    name : str
+        The class of the model.
+    X : ndarray, optional
+        The features it is given.
+    """
+    try:
+        yield
+    except Exception as error:
+        if _says_not_fitted(error):
+            raise not_fitted(name) from error
+        if X is not None and "nan" in str(error).lower() and np.isnan(X).any():
+            refuse_missing(name, X)
+        raise DataError(
+            f"base_model, a {name}, cannot score the data: {first_line(error)}"
+        ) from error
+
+
+def _says_not_fitted(error: Exception) -> bool:
+    return any("NotFitted" in kind.__name__ for kind in type(error).__mro__)
+
+
+def not_fitted(name: str) -> NotFittedError:
+    """The error for a model that cannot score yet."""
+    return NotFittedError(f"base_model is a {name} that is not trained: call its fit first")
+
+
+def first_line(error: Exception) -> str:
+    """The beginning of another library's message, which may go on for pages."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return (lines[0] if lines else type(error).__name__).rstrip(".")
+
+
+def check_width(name: str, X: np.ndarray, n_features: int) -> None:
+    """Refuse rows of another number of features than the model has."""
+    if X.ndim != 2 or X.shape[1] != n_features:
+        raise DataError(
+            f"X has the shape {X.shape}, but base_model, a {name}, has {n_features} features"
+        )
+
+
+def refuse_missing(name: str, X: np.ndarray) -> None:
+    """Raise if a value is missing, for a model that cannot score such rows."""
+    missing = np.isnan(X)
+    if missing.any():
+        row, feature = np.argwhere(missing)[0]
+        raise DataError(
+            f"base_model, a {name}, takes no missing values, but feature {feature} is missing in "
+            f"row {row}: fill them in, or take a pipeline with an imputer as base_model"
+        )
+
+
+def real_names(names: Iterable[Any] | None, stand_in: str) -> list[str] | None:
+    """Names of features; None if they are only what a library calls features without names.
+
+    Parameters
+    ----------
+    names : iterable of str, optional
+    stand_in : str
+        What comes before the number of the feature, such as ``"Column_"``.
+    """
+    if names is None:
+        return None
+    found = [str(name) for name in names]
+    return None if found == [f"{stand_in}{j}" for j in range(len(found))] else found
+
+
+def n_threads_for(X: np.ndarray) -> int:
+    """Threads for a batch, as for our own trees: one if it is small, else those of the scope.
+
+    In a forked process it is one: the OpenMP of the libraries waits there for threads that the
+    parent had, and for ever.
+    """
+    return 1 if _forked or len(X) <= SERIAL_ROWS else numba.get_num_threads()
+
+
+def _note_fork() -> None:
+    global _forked
+    _forked = True
+
+
+_forked = False
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_note_fork)

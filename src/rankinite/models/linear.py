@@ -1,0 +1,67 @@
+"""Linear scorers: a weighted sum of the features, added in one fixed order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankinite.data import Dataset
+from rankinite.errors import DataError, ParameterError
+from rankinite.models.file import Arrays, State
+from rankinite.models.weight_space import WeightSpace, feature_labels
+
+
+class LinearScorer:
+    """The score is the weighted sum of the features.
+
+    Parameters
+    ----------
+    weights : array, shape (n_features,)
+    """
+
+    def __init__(self, weights: Any) -> None:
+        self.weights = np.array(weights, dtype=np.float64)
+        if self.weights.ndim != 1 or not np.isfinite(self.weights).all():
+            raise ParameterError(
+                "the weights of a linear scorer must be one row of finite numbers, but they have "
+                f"the shape {self.weights.shape} or hold NaN or infinity"
+            )
+
+    feature_names_in_ = None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of weights."""
+        return len(self.weights)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Scores of shape (n_rows,); a missing value counts as 0."""
+        if X.shape[1] != len(self.weights):
+            raise DataError(
+                f"X has {X.shape[1]} features, but there are {len(self.weights)} weights"
+            )
+        return weighted_sum(np.nan_to_num(X, nan=0.0), self.weights)
+
+    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+        if dataset.X is None or dataset.n_features != len(self.weights):
+            raise DataError(
+                f"{len(self.weights)} weights need as many features, and this dataset has "
+                f"{dataset.n_features}, or only bins of them"
+            )
+        X = np.nan_to_num(dataset.X.astype(np.float64), nan=0.0)
+        names = feature_labels(dataset.feature_names, dataset.n_features)
+        return WeightSpace(self.weights, names, lambda weights: weighted_sum(X, weights))
+
+    def _state(self) -> tuple[State, Arrays]:
+        return {}, {"weights": self.weights}
+
+    @classmethod
+    def _from_state(cls, state: State, arrays: Arrays) -> LinearScorer:
+        return cls(arrays["weights"])
+
+
+def weighted_sum(X: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Σ_j X_ij w_j of every row, shape (n_rows,), whatever the batch and the threads."""
+    # einsum adds in one fixed order; a BLAS product may depend on the number of threads.
+    return np.einsum("ij,j->i", X, weights)

@@ -1,0 +1,218 @@
+"""Base models from the files of other libraries, whole and damaged."""
+
+import json
+import pickle
+import struct
+from functools import cache
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rankinite as rk
+from models.foreign_models import QUICK, booster, train_and_valid
+from rankinite.models import LinearScorer, load_base_model, save
+from rankinite.models.foreign.formats import check_lightgbm, check_xgboost, lightgbm_trees
+from rankinite.models.scorer import as_scorer
+from rankinite.models.storage import from_state, to_state
+
+FORMATS = ("lightgbm.txt", "xgboost.json", "xgboost.ubj", "catboost.cbm", "catboost.json")
+
+
+def write(name, path):
+    library, _, ending = name.partition(".")
+    model = booster(library, "native")
+    if library == "catboost":
+        model.save_model(str(path), format=ending)
+    elif library == "lightgbm":
+        model.save_model(path)
+    else:
+        path.write_bytes(model.save_raw(ending))
+    return model
+
+
+@cache
+def content(name):
+    library, _, ending = name.partition(".")
+    model = booster(library, "native")
+    if library == "lightgbm":
+        return model.model_to_string().encode()
+    return bytes(model.save_raw(ending))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_are_known_by_their_content(name, tmp_path):
+    train, valid = train_and_valid()
+    path = tmp_path / "model"
+    model = write(name, path)
+    scorer = load_base_model(path)
+    expected = as_scorer(model).predict(valid.X)
+    # CatBoost's own JSON rounds.
+    allowed = 1e-12 if name == "catboost.json" else 0.0
+    assert np.allclose(scorer.predict(valid.X), expected, rtol=allowed, atol=allowed)
+    ranker = rk.LambdaMART(base_model=scorer, **QUICK).fit(train)
+    ranker.save(tmp_path / "ranker.rk")
+    copy = load_base_model(tmp_path / "ranker.rk")
+    assert np.array_equal(copy.predict(valid), ranker.predict(valid))
+
+
+def test_a_file_of_our_own(tmp_path):
+    save(LinearScorer([1.0, 2.0]), tmp_path / "linear.rk")
+    assert load_base_model(str(tmp_path / "linear.rk")).weights.tolist() == [1.0, 2.0]
+    with pytest.raises(rk.ModelFileError, match=r"cannot read the model file .*: No such file"):
+        load_base_model(tmp_path / "none")
+    with pytest.raises(rk.ModelFileError, match="Is a directory"):
+        load_base_model(tmp_path)
+
+
+def test_files_that_are_not_read(tmp_path):
+    path = tmp_path / "model"
+    for written, message in (
+        (pickle.dumps({}), "is a pickle or in XGBoost's old binary format, which are not read"),
+        (b"binf\0\0", "is a pickle or in XGBoost's old binary format, which are not read"),
+        (b"{}", "is JSON, but no model of XGBoost or CatBoost"),
+        (b'{"learner": ', "is not whole JSON: save the model again"),
+        (b"[" * 9 + b"{", "truncated or foreign"),
+        (b"{" + b'"a":{' * 9000, "is not whole JSON"),
+        (b"PK\3\4", "truncated or foreign"),
+        (b"", "truncated or foreign"),
+    ):
+        path.write_bytes(written)
+        with pytest.raises(rk.ModelFileError, match=message):
+            load_base_model(path)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_files_that_were_cut_short(name, tmp_path):
+    path = tmp_path / "model"
+    write(name, path)
+    whole = path.read_bytes()
+    # What follows the trees in LightGBM's text is not needed.
+    end = whole.index(b"end of trees") if name == "lightgbm.txt" else len(whole)
+    for length in {4, 30, end // 3, end // 2, end - 5}:
+        path.write_bytes(whole[:length])
+        with pytest.raises(rk.ModelFileError) as caught:
+            load_base_model(path)
+        assert str(path) in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "catboost"])
+def test_damage_inside_a_model_file(library):
+    state, arrays = to_state(as_scorer(booster(library, "native")))
+    short = arrays["content"][:-20]
+    with pytest.raises(rk.ModelFileError, match=r"its model in the model file .*damage"):
+        from_state(state, arrays | {"content": short})
+    with pytest.raises(rk.ModelFileError, match="is damaged: save it again"):
+        from_state(state, arrays | {"content": short.astype(np.int32)})
+    with pytest.raises(rk.ModelFileError, match="incomplete or damaged"):
+        from_state(state, {})
+
+
+def lightgbm_text():
+    return lightgbm_trees(content("lightgbm.txt").decode())
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("left_child", "0 0 0 0 0", "a child is out of range"),
+        ("left_child", "1 1 2 3 4", "a node has two parents"),
+        ("right_child", "9 -2 -3 -4 -5", "a child is out of range"),
+        ("right_child", "-9 -2 -3 -4 -5", "a leaf is out of range"),
+        ("right_child", "-1 -2", "right_child has 2 values, not 5"),
+        ("split_feature", "0 1 6 0 0", "a feature is out of range"),
+        ("split_feature", "0 -1 0 0 0", "a feature is out of range"),
+        ("threshold", "0 x 1 1 1", "could not convert"),
+        ("decision_type", "1 2 2 2 2", "a set of categories is out of range"),
+        ("leaf_value", "1 2 3 inf 4 5", "a leaf value is not finite"),
+        ("leaf_count", "1", "leaf_count has 1 values, not 6"),
+        ("num_cat", "1", "it has no cat_boundaries"),
+        ("num_leaves", "5", "values, not"),
+    ],
+)
+def test_damaged_trees_of_lightgbm(field, value, message):
+    pytest.importorskip("lightgbm")
+    text = lightgbm_text()
+    check_lightgbm(text)
+    head, first, rest = text.split("\nTree=", 2)
+    lines = [
+        f"{field}={value}" if line.startswith(f"{field}=") else line for line in first.split("\n")
+    ]
+    head = "\n".join(line for line in head.split("\n") if not line.startswith("tree_sizes"))
+    with pytest.raises(ValueError, match=message):
+        check_lightgbm("\nTree=".join([head, "\n".join(lines), rest]))
+
+
+def test_a_lightgbm_text_that_does_not_add_up():
+    pytest.importorskip("lightgbm")
+    text = lightgbm_text()
+    for wrong, message in (
+        (text.replace("leaf_value=", "leaf_value= ", 1), "do not have the lengths it says"),
+        (text.replace("end of trees", "end of tree"), "does not begin or end"),
+        (text.replace("max_feature_idx", "max_feature"), "it has no max_feature_idx"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            check_lightgbm(wrong)
+
+
+@pytest.mark.parametrize(
+    ("field", "place", "value", "message"),
+    [
+        ("left_children", 0, 0, "a child is out of range"),
+        ("left_children", 0, 10**6, "a child is out of range"),
+        ("left_children", 0, -1, "a node has one child"),
+        ("left_children", 0, -2, "a node has one child"),
+        ("right_children", 0, 1, "a node has two parents"),
+        ("split_indices", 0, 6, "a feature is out of range"),
+        ("split_indices", 0, -1, "a feature is out of range"),
+        ("split_indices", slice(1), [], "a tree is cut off"),
+    ],
+)
+def test_damaged_trees_of_xgboost(field, place, value, message):
+    pytest.importorskip("xgboost")
+    whole = content("xgboost.json")
+    check_xgboost(whole)
+    model = json.loads(whole)
+    model["learner"]["gradient_booster"]["model"]["trees"][0][field][place] = value
+    with pytest.raises(ValueError, match=message):
+        check_xgboost(json.dumps(model).encode())
+
+
+def test_ubjson_is_followed_to_its_end():
+    def text(word):
+        return b"L" + struct.pack(">q", len(word)) + word
+
+    pair = text(b"a") + b"S" + text(b"bc")
+    for whole in (
+        b"{" + pair + b"}",
+        b"{" + text(b"x") + b"[i\1U\2I\0\3l\0\0\0\4d" + b"\0" * 4 + b"D" + b"\0" * 8 + b"TFZ]}",
+        b"{" + text(b"x") + b"[$d#L" + struct.pack(">q", 3) + b"\0" * 12 + b"}",
+        b"{" + text(b"x") + b"[#i\2{}{" + pair + b"}}",
+        b"{#i\1" + pair,
+    ):
+        check_xgboost(whole)
+        for end in range(2, len(whole)):
+            with pytest.raises(ValueError, match=r"cut off|length|begin a value"):
+                check_xgboost(whole[:end])
+        with pytest.raises(ValueError, match="does not end where its data does"):
+            check_xgboost(whole + b"\0")
+    with pytest.raises(ValueError, match="a length is negative"):
+        check_xgboost(b"{i\xff")
+
+
+@settings(deadline=None, derandomize=True, max_examples=50)
+@given(st.data())
+@pytest.mark.parametrize("name", ["lightgbm.txt", "xgboost.json", "xgboost.ubj"])
+def test_random_damage_raises_only_errors_that_are_told(name, data):
+    pytest.importorskip(name.partition(".")[0])
+    altered = bytearray(content(name))
+    place = data.draw(st.integers(0, len(altered) - 1))
+    altered[place : place + data.draw(st.integers(0, 4))] = data.draw(st.binary(max_size=4))
+    try:
+        if name == "lightgbm.txt":
+            check_lightgbm(lightgbm_trees(altered.decode()))
+        else:
+            check_xgboost(bytes(altered))
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
+        assert str(error)

@@ -1,0 +1,47 @@
+"""LambdaBoost by its definition: a least-squares fit of every feature, round after round."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+# From scores and the number of the round to λ and w of every row.
+Lambdas = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+
+
+def best_feature(Z: np.ndarray, lam: np.ndarray, weight: np.ndarray) -> tuple[int, float]:
+    """The column, and its factor, that leave the least of Σ weight (λ/weight − βz)²."""
+    root = np.sqrt(weight)
+    target = np.divide(lam, root, out=np.zeros_like(lam), where=root > 0)
+    errors, factors = [], []
+    for j in range(Z.shape[1]):
+        column = root * Z[:, j]
+        beta = np.linalg.lstsq(column[:, np.newaxis], target, rcond=None)[0][0]
+        errors.append(((target - beta * column) ** 2).sum())
+        factors.append(beta)
+    best = int(np.argmin(errors))
+    return best, factors[best]
+
+
+def lambdaboost(
+    Z: np.ndarray,
+    lambdas: Lambdas,
+    weight: np.ndarray,
+    base: np.ndarray,
+    *,
+    rounds: int,
+    learning_rate: float,
+    newton: bool,
+) -> tuple[list[tuple[int, float]], np.ndarray]:
+    """Features with their steps, and the scores they lead to, of standardised rows."""
+    scores, members = base.copy(), []
+    for number in range(rounds):
+        lam, w = lambdas(scores, number)
+        feature, beta = best_feature(Z, lam, weight)
+        z = Z[:, feature]
+        if newton:
+            beta = (lam * z).sum() / (w * z * z).sum()
+        members.append((feature, learning_rate * beta))
+        scores = scores + learning_rate * beta * z
+    return members, scores
