@@ -1,6 +1,6 @@
 """The exact line search between two rankers, beside a search on a grid.
 
-python benchmarks/line_search.py [--queries 10000] [--documents 50] [--repeats 5]
+python benchmarks/line_search.py [--queries 10000] [--documents 50] [--repeats 3]
 
 Two scores of a document are independent random numbers, so that half of all pairs cross. The grid
 is of 100 weights, each of which is one evaluation: it is there for scale, as it finds less. First
@@ -87,7 +87,7 @@ def many_queries(n_queries: int, n_docs: int, repeats: int) -> list[Line]:
         def grid(evaluator: Evaluator = evaluator) -> float:
             return search_grid(evaluator, a, b)
 
-        (ours, trees), (slow,) = timed(repeats, exact, with_tree), timed(1, grid)
+        ours, trees, slow = timed(repeats, exact, with_tree, grid)
         print(
             f"{measure:10}{ours:8.3f}{trees:12.3f}{slow:8.3f}{len(found.curve.values):11,}"
             f"  {found.value:.6f}, {best_of_grid:.6f}"
@@ -132,7 +132,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--queries", type=int, default=10_000)
     parser.add_argument("--documents", type=int, default=50)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--long-query", action="store_true", help="only that")
     arguments = parser.parse_args()
     if arguments.long_query:
