@@ -20,6 +20,7 @@ SHORT = (
     "training.py --repeats 3",
     "time_to_accuracy.py --repeats 1",
     "lambdas.py",
+    "line_search.py",
     "scoring.py",
     "reading.py",
     "binning.py",

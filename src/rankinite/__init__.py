@@ -26,6 +26,8 @@ _HOMES = {
     "measure": "rankinite.measures",
     "evaluate": "rankinite.measures",
     "compare": "rankinite.measures",
+    "LineSearch": "rankinite.combine",
+    "line_search": "rankinite.combine",
     "LambdaBoost": "rankinite.boosting",
     "LambdaMART": "rankinite.boosting",
     "MART": "rankinite.boosting",

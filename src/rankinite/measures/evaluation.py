@@ -107,13 +107,18 @@ class Evaluator:
         for query, (some_scores, labels) in enumerate(pairs):
             if self.blank[query]:
                 continue
-            values[query] = self.measure.expected_value(some_scores, labels)
-            if np.isnan(values[query]):
-                raise ParameterError(
-                    f"the measure {self.measure} is NaN for query {self._qids[query]}: "
-                    "let its is_blank say which queries have no value"
-                )
+            values[query] = self.value_of_own(query, some_scores, labels)
         return values
+
+    def value_of_own(self, query: int, scores: np.ndarray, labels: np.ndarray) -> float:
+        """Value of one query, of a measure that the kernels do not know; an error if it is NaN."""
+        value = self.measure.expected_value(scores, labels)
+        if np.isnan(value):
+            raise ParameterError(
+                f"the measure {self.measure} is NaN for query {self._qids[query]}: "
+                "let its is_blank say which queries have no value"
+            )
+        return value
 
     def _per_query(self, values: np.ndarray) -> list[np.ndarray]:
         return np.split(values, self._offsets[1:-1])

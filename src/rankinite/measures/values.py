@@ -11,7 +11,7 @@ from rankinite.measures import _value_kernels as kernels
 from rankinite.measures import codes
 from rankinite.measures.judged import Judged
 
-_KERNELS: dict[int, Callable] = {
+KERNELS: dict[int, Callable] = {
     codes.LINEAR: kernels.linear_values,
     codes.LAYERED: kernels.layered_values,
     codes.CASCADE: kernels.cascade_values,
@@ -51,7 +51,7 @@ def expected_values(seen: Judged, scores: np.ndarray, offsets: np.ndarray) -> np
         ends,
     )
     in_threads(
-        _KERNELS[seen.code],
+        KERNELS[seen.code],
         blocks,
         ranked,
         ends,
