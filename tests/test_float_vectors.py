@@ -12,6 +12,7 @@ from rankinite._float_vectors import (
     lane4,
     load4,
     mul4,
+    reaches4,
     spread4,
     store4,
     sum4,
@@ -54,3 +55,16 @@ def test_odd_numbers(value):
     out = np.zeros(26)
     all_of_them(np.full(5, value), np.ones(4), out)
     assert (out[:4] == value + 1).all() and (out[16:20] == value).all()
+
+
+@kernel()
+def reached(a, bound):
+    return reaches4(load4(a, 0), bound)
+
+
+def test_whether_any_lane_reaches_a_bound():
+    for lane in range(4):
+        a = np.full(4, -1.0)
+        a[lane] = 0.5
+        assert reached(a, 0.5) and reached(a, 0.25) and not reached(a, 0.75)
+    assert not reached(np.full(4, np.nan), 0.0)

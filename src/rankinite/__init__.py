@@ -18,8 +18,10 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "Dataset": "rankinite.data",
+    "Expansion": "rankinite.data",
     "Preferences": "rankinite.data",
     "artificial": "rankinite.data",
+    "expand": "rankinite.data",
     "read": "rankinite.data",
     "write_svmlight": "rankinite.data",
     "Measure": "rankinite.measures",

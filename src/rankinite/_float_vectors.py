@@ -17,6 +17,7 @@ LANES = 4
 
 _I32 = ir.IntType(32)
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
+_NONE = ir.Constant(ir.IntType(LANES), 0)
 
 
 class Float64x4(types.Type):
@@ -142,6 +143,17 @@ def lane4(typing_context: Any, vector: Any, lane: Any) -> tuple[Any, Callable]:
         return builder.extract_element(args[0], builder.trunc(args[1], _I32))
 
     return types.float64(FOUR, types.int64), emit
+
+
+@intrinsic
+def reaches4(typing_context: Any, vector: Any, bound: Any) -> tuple[Any, Callable]:
+    """Whether any of the four numbers is at least `bound`."""
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        lanes = builder.fcmp_ordered(">=", args[0], _filled(builder, args[1]))
+        return builder.icmp_unsigned("!=", builder.bitcast(lanes, ir.IntType(LANES)), _NONE)
+
+    return types.boolean(FOUR, types.float64), emit
 
 
 @intrinsic
