@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 import rankinite as rk
+from rankinite.measures.significance import paired_t_test
 
 
 def mean_and_interval(values: np.ndarray) -> tuple[float, float]:
@@ -40,4 +41,34 @@ def accuracy_table(
             mean, half = mean_and_interval(evaluation.per_query[measure])
             cells.append(f"{100 * mean:.1f} ± {100 * half:.2f} ({papers[name][measure]})")
         lines.append(f"| {measure} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def pooled_table(
+    title: str,
+    parts: Mapping[str, Mapping[str, Sequence[np.ndarray]]],
+    baseline: str,
+    level: float = 0.05,
+) -> str:
+    """Means over parts as Markdown, marked by a paired t-test over all their queries.
+
+    Parameters
+    ----------
+    parts : mapping
+        ``parts[method][column]`` has the values of the queries of every part: of folds, or seeds.
+    baseline : str
+        The method to compare with: + is better and − is worse, at the `level`.
+    """
+    columns = list(parts[baseline])
+    lines = [f"| {title} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for method, values in parts.items():
+        cells = []
+        for column in columns:
+            mean = np.mean([np.nanmean(part) for part in values[column]])
+            change = np.concatenate(values[column]) - np.concatenate(parts[baseline][column])
+            change = change[~np.isnan(change)]
+            p_value, *_ = paired_t_test(change, np.ones(len(change)))
+            mark = "" if p_value >= level else (" +" if change.mean() > 0 else " −")
+            cells.append(f"{mean:.4f}{mark}")
+        lines.append(f"| {method} | " + " | ".join(cells) + " |")
     return "\n".join(lines)

@@ -37,6 +37,8 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.ensemble",
+    "Adaptation": "rankinite.adaptation",
+    "adapt": "rankinite.adaptation",
     "load": "rankinite.models",
     "local_optimality": "rankinite.report",
     "RankiniteError": "rankinite.errors",

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import rankinite
+from rankinite.cli.adapt import adapt
 from rankinite.cli.combine import combine
 from rankinite.cli.compare import compare
 from rankinite.cli.demo import demo
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, train, score, evaluate, compare, combine, optimality):
+for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality):
     app.command()(verb)
 
 
@@ -39,7 +40,7 @@ def rankinite_command(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
     ] = False,
 ) -> None:
-    """Learn to rank: train, apply, evaluate, compare and combine rankers.
+    """Learn to rank: train, apply, evaluate, compare, combine and adapt rankers.
 
     Data is SVMlight / LETOR text (also .gz and .zst), CSV, Parquet, or a saved dataset.
     """

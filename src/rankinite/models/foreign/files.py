@@ -35,6 +35,18 @@ def load_base_model(path: str | os.PathLike[str]) -> Any:
     return load(path) if scorer is None else scorer.read(content, str(path))
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a model, of this package or another library, and not text or a table.
+
+    Data in its binned form counts as one, as it is in the same container; reading tells them apart.
+    """
+    with Path(path).open("rb") as file:
+        start = file.read(9)
+    of_others = start.startswith((b"tree\n", b"tree\r\n", b"CBM1", b"{", b"\x80", b"binf"))
+    # Ours begins with the length of a header in eight bytes, of which text has no small ones.
+    return of_others or (start[8:] == b"{" and start[7:8] == b"\0")
+
+
 def _library_of(content: bytes, path: str | os.PathLike[str]) -> type[BoosterScorer] | None:
     """The library whose model this is; None for a model of this package."""
     if content.startswith((b"tree\n", b"tree\r\n")):

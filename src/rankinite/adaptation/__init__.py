@@ -1,0 +1,6 @@
+"""Adaptation: a ranker for a domain with little data, from one with much."""
+
+from rankinite.adaptation.adapting import Adaptation, adapt
+from rankinite.adaptation.methods import METHODS
+
+__all__ = ["METHODS", "Adaptation", "adapt"]

@@ -1,0 +1,154 @@
+"""``rankinite adapt``: a ranker for a domain with little data, from one with much."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankinite.cli.inputs import Expected, read_like
+from rankinite.cli.options import DATA_PANEL, Label, Qid, Threads
+from rankinite.cli.outputs import check_writable
+
+if TYPE_CHECKING:
+    from rankinite.data import Dataset
+
+_TREES_PANEL, _NEAR_PANEL = "Trees", "Growing the training data"
+
+
+def adapt(
+    background: Annotated[
+        Path,
+        typer.Option(
+            metavar="MODEL|DATA",
+            show_default=False,
+            help="The large domain: a ranker (also of LightGBM, XGBoost or CatBoost), or labelled "
+            "queries to train one on.",
+        ),
+    ],
+    train: Annotated[
+        Path, typer.Option(show_default=False, help="Labelled queries of the target.")
+    ],
+    valid: Annotated[Path, typer.Option(show_default=False, help="Others, to tune and choose by.")],
+    test: Annotated[
+        Path | None, typer.Option(show_default=False, help="Others, to compare on at the end.")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            show_default="the best by validation",
+            help="in_domain, expanded, interpolation, interpolation3, lambdaboost, lambdasmart or "
+            "lambdasmart_random.",
+        ),
+    ] = None,
+    measure: Annotated[
+        str, typer.Option(metavar="NAME", help="What to learn, tune and choose by.")
+    ] = "ndcg@10",
+    model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("adapted.rk"),
+    n_estimators: Annotated[
+        int, typer.Option(help="Most trees, or rounds.", rich_help_panel=_TREES_PANEL)
+    ] = 500,
+    early_stopping: Annotated[
+        int,
+        typer.Option(
+            help="Stop when validation has not risen for so many rounds.",
+            rich_help_panel=_TREES_PANEL,
+        ),
+    ] = 50,
+    max_leaf_nodes: Annotated[
+        int, typer.Option(help="Leaves of a tree.", rich_help_panel=_TREES_PANEL)
+    ] = 20,
+    max_distance: Annotated[
+        float,
+        typer.Option(
+            help="How near background documents must be, as 1 less the cosine.",
+            rich_help_panel=_NEAR_PANEL,
+        ),
+    ] = 0.05,
+    seed_fraction: Annotated[
+        float,
+        typer.Option(
+            help="Share of the queries to be near to, those of the least noisy labels.",
+            rich_help_panel=_NEAR_PANEL,
+        ),
+    ] = 0.5,
+    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    threads: Threads = None,
+    label: Label = "label",
+    qid: Qid = "qid",
+    n_features: Annotated[
+        int | None,
+        typer.Option(
+            help="Number of features of SVMlight text, if the background is data.",
+            show_default="largest index in it",
+            rich_help_panel=DATA_PANEL,
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")] = False,
+) -> None:
+    """Adapt a ranker to a domain with little data, and save it to one file.
+
+    Trains the ways to do so, compares them with the background ranker on the
+    validation data, and keeps the best: training anew, interpolation, and
+    LambdaBoost or LambdaSMART on top of the background ranker; with background
+    data also on what is near to the target's.
+
+    Example: rankinite adapt --background old.rk --train few.txt --valid v.txt
+    """
+    import rankinite as rk
+    from rankinite.adaptation import METHODS
+    from rankinite.models.parameters import OneOf, Whole
+
+    check_writable(model, "the model")
+    if method is not None:
+        OneOf(METHODS).check("method", method)
+    Whole(1, optional=True).check("threads", threads)
+    rounds = {"n_estimators": n_estimators, "early_stopping": early_stopping}
+    trees = rk.LambdaMART(measure=measure, max_leaf_nodes=max_leaf_nodes, **rounds)
+    trees._check_params()
+    start, expected = _read_background(background, label, qid, n_features)
+    paths = {"train": train, "valid": valid} | ({} if test is None else {"test": test})
+    data = {name: read_like(p, expected, label=label, qid=qid) for name, p in paths.items()}
+    if not quiet:
+        for name, rows in data.items():
+            told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"
+            typer.echo(f"{paths[name]}: {told}", err=True)
+    adapted = rk.adapt(
+        start,
+        **data,
+        method=method,
+        measure=measure,
+        ranker=trees,
+        boost=rk.LambdaBoost(**rounds),
+        smart=trees,
+        expansion={"max_distance": max_distance, "seed_fraction": seed_fraction},
+        random_state=seed,
+        n_threads=threads,
+        verbose=0 if quiet else 1,
+    )
+    adapted.save(model)
+    typer.echo(str(adapted))
+    way = "the one asked for" if method is not None else f"the best by {measure} on validation"
+    typer.echo(f"{adapted.method} is {way}\nmodel: {model}")
+
+
+def _read_background(
+    path: Path, label: str, qid: str, n_features: int | None
+) -> tuple[Any | Dataset, Expected]:
+    """The model or the data, and the features that the target's data must have."""
+    from rankinite.data import read
+    from rankinite.data.files import check_readable
+    from rankinite.models import load_base_model
+    from rankinite.models.foreign import is_model_file
+
+    check_readable(path)
+    if not is_model_file(path):
+        rows = read(path, label=label, qid=qid, n_features=n_features)
+        owner = f"the background data {path}"
+        return rows, Expected(rows.n_features, rows.feature_names, owner)
+    ranker = load_base_model(path)
+    names = getattr(ranker, "feature_names_in_", None)
+    known = None if names is None else [str(name) for name in names]
+    return ranker, Expected(ranker.n_features_in_, known, f"the model {path}")

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import rankinite as rk
+
+
+@pytest.fixture
+def words(files):
+    data = ("--train", files / "valid.txt", "--valid", files / "test.txt")
+    return ("adapt", *data, "--n-estimators", "8", "--max-leaf-nodes", "5")
+
+
+def test_from_a_model(run, files, words, tmp_path):
+    out = tmp_path / "adapted.rk"
+    result = run(
+        *words, "--background", files / "ranker.rk", "--model", out, "--test", files / "train.txt"
+    )
+    assert result.code == 0
+    lines = result.out.splitlines()
+    assert lines[0].split() == ["validation", "ndcg@1", "ndcg@3", "ndcg@10", "avendcg"]
+    assert any(line.startswith("test ") for line in lines)
+    assert lines[-1] == f"model: {out}" and "is the best by ndcg@10 on validation" in lines[-2]
+    assert "lambdasmart, tuned on all validation data" in result.err
+    expected = rk.adapt(
+        rk.load(files / "ranker.rk"),
+        rk.read(files / "valid.txt"),
+        rk.read(files / "test.txt"),
+        ranker=rk.LambdaMART(n_estimators=8, max_leaf_nodes=5, early_stopping=50),
+        smart=rk.LambdaMART(n_estimators=8, max_leaf_nodes=5, early_stopping=50),
+        boost=rk.LambdaBoost(n_estimators=8, early_stopping=50),
+    )
+    assert lines[-2].split()[0] == expected.method
+    train = rk.read(files / "train.txt")
+    assert np.array_equal(rk.load(out).predict(train), expected.model.predict(train))
+
+
+def test_from_data_by_one_method(run, files, words, tmp_path):
+    out = tmp_path / "adapted.rk"
+    more = ("--method", "expanded", "--max-distance", "0.2", "--quiet", "--model", out)
+    result = run(*words, "--background", files / "train.txt", *more)
+    assert (result.code, result.err) == (0, "")
+    assert "expanded is the one asked for" in result.out
+    assert isinstance(rk.load(out), rk.LambdaMART)
+
+
+def test_from_a_lightgbm_text(run, files, words, tmp_path):
+    import lightgbm
+
+    train = rk.read(files / "train.txt")
+    booster = lightgbm.LGBMRanker(n_estimators=5, min_child_samples=5, verbose=-1)
+    booster.fit(train.X, train.y, group=train.query_sizes)
+    booster.booster_.save_model(tmp_path / "other.txt")
+    out = tmp_path / "adapted.rk"
+    more = ("--method", "lambdasmart", "--quiet", "--model", out)
+    result = run(*words, "--background", tmp_path / "other.txt", *more)
+    assert (result.code, result.err) == (0, "")
+    assert rk.load(out).predict(train).shape == (480,)
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--background", "absent.rk"), "absent.rk"),
+        (("--method", "magic"), "method must be one of"),
+        (("--method", "interpolation3"), "background is a model"),
+        (("--measure", "magic"), "magic"),
+        (("--threads", "0"), "threads must be"),
+        (("--model", "absent/adapted.rk"), "there is no folder"),
+        (("--max-leaf-nodes", "1"), "max_leaf_nodes"),
+    ],
+)
+def test_mistakes_are_one_sentence(run, files, words, tmp_path, monkeypatch, more, message):
+    monkeypatch.chdir(tmp_path)
+    result = run(*words, "--background", files / "ranker.rk", *more)
+    assert result.code == 2
+    last = result.err.splitlines()[-1]
+    assert last.startswith("error: ") and message in last
+    assert not list(tmp_path.iterdir())
