@@ -1,9 +1,9 @@
 """LambdaMART, McRank and LambdaRank on the artificial data (Wu et al. 2008, Table 1).
 
 Expected: LambdaMART > McRank > LambdaRank at NDCG@10, 3 and 1, each gap far outside the 95 %
-intervals. The paper gives neither the scale of its polynomials nor the cut points of its labels. Ours:
-features of variance 1 (`width` √3), so that linear, quadratic and cubic terms count alike, and the
-cut points of `rankinite.artificial`, the same for every ranker.
+intervals. The paper gives neither the scale of its polynomials nor the cut points of its labels.
+Ours: features of variance 1 (`width` √3), so that linear, quadratic and cubic terms count alike,
+and the cut points of `rankinite.artificial`, the same for every ranker.
 
 Run: python experiments/artificial_rankers.py
 """
