@@ -5,8 +5,8 @@ tests that differ, the interpolated rankers are, and LambdaBoost loses less than
 
 The background market has much data. The target market shares 70 % of the terms of its polynomial
 with it, and has little. The open tests are what the target may become: `nearer` to the background
-market (85 % shared), `farther` from it (55 %), `wider` (features up to 1.3 instead of 1, which
-the training data has never seen), and `noisy` (40 % of the labels are one off). The papers'
+market (85 % shared), `farther` from it (55 %), `wider` (features up to 1.3 times as large,
+which the training data has never seen), and `noisy` (40 % of the labels are one off). The papers'
 rankers are nets; both kinds are run. A figure is the mean of NDCG@10 over three families of
 markets; + and − are significant against the background ranker by a paired t-test over all queries,
 p < 0.05.
@@ -24,12 +24,13 @@ import rankinite as rk
 from rankinite.training import Learner
 from table import pooled_table
 
-SHAPE = {"n_docs": 30, "n_features": 20}
+SHAPE: dict[str, Any] = {"n_docs": 30, "n_features": 20}
+WIDTH = 3**0.5  # features of variance 1
 SHARED = 0.7
 OPEN: dict[str, dict[str, Any]] = {
     "nearer": {"shared": 0.85},
     "farther": {"shared": 0.55},
-    "wider": {"shared": SHARED, "width": 1.3},
+    "wider": {"shared": SHARED, "width": 1.3 * WIDTH},
     "noisy": {"shared": SHARED, "label_noise": 0.4},
 }
 RANKERS: dict[str, Learner] = {
@@ -42,7 +43,7 @@ MAX_DISTANCE = 0.3  # so that a few percent of the background documents are near
 def markets(seed: int, queries: list[int]) -> tuple[rk.Dataset, ...]:
     """Background, train, valid and the closed test."""
     n_background, *of_target = queries
-    options = {**SHAPE, "shared": SHARED, "random_state": seed}
+    options = {**SHAPE, "width": WIDTH, "shared": SHARED, "random_state": seed}
     background = rk.artificial(n_background, **options)
     return background, *rk.artificial(of_target, market=1, **options)
 
@@ -51,7 +52,9 @@ def open_tests(seed: int, n_queries: int) -> dict[str, rk.Dataset]:
     # The fourth of four: documents that neither training nor the closed test has.
     sizes = (1, 1, 1, n_queries)
     return {
-        name: rk.artificial(sizes, market=1, random_state=seed, **SHAPE, **options)[-1]
+        name: rk.artificial(
+            sizes, market=1, random_state=seed, **{**SHAPE, "width": WIDTH, **options}
+        )[-1]
         for name, options in OPEN.items()
     }
 

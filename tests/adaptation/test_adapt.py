@@ -122,6 +122,21 @@ def test_a_model_as_background(general, sets, tmp_path):
     assert function.model.predict(sets[3]).shape == (180,)
 
 
+def test_a_perfect_background_is_kept_and_is_a_ranker(sets, tmp_path):
+    weights = np.array([1.0, 2.0, -1.0, 0.5, 0.1])
+    few, tuning = (
+        rk.Dataset(
+            data.X, np.digitize(data.X @ weights, [0, 1, 2]), qid=np.arange(data.n_rows) // 12
+        )
+        for data in sets[1:3]
+    )
+    found = rk.adapt(weights, few, tuning, **QUICK)
+    assert found.method == "background"
+    found.save(tmp_path / "same.rk")
+    scores = rk.load(tmp_path / "same.rk").predict(sets[3])
+    assert np.corrcoef(scores, sets[3].X @ weights)[0, 1] == pytest.approx(1.0)
+
+
 def test_another_kind_of_ranker(sets):
     net = rk.LambdaRank(n_hidden=0, n_epochs=3, early_stopping=2)
     found = rk.adapt(*sets[:3], method="interpolation", **{**QUICK, "ranker": net})

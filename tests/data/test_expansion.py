@@ -193,6 +193,7 @@ def test_missing_and_infinite_values_and_constant_features():
         ({"max_distance": -0.1}, "max_distance"),
         ({"max_distance": 1.0}, "below 1"),
         ({"max_distance": float("nan")}, "max_distance"),
+        ({"max_distance": "near"}, "max_distance"),
         ({"n_neighbors": 0}, "n_neighbors must be a whole number"),
         ({"n_neighbors": 2.5}, "n_neighbors"),
         ({"n_seed_queries": 0}, "n_seed_queries"),

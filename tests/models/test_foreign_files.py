@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import rankinite as rk
 from models.foreign_models import QUICK, booster, train_and_valid
 from rankinite.models import LinearScorer, load_base_model, save
+from rankinite.models.foreign import is_model_file
 from rankinite.models.foreign.formats import check_lightgbm, check_xgboost, lightgbm_trees
 from rankinite.models.scorer import as_scorer
 from rankinite.models.storage import from_state, to_state
@@ -46,6 +47,7 @@ def test_files_are_known_by_their_content(name, tmp_path):
     train, valid = train_and_valid()
     path = tmp_path / "model"
     model = write(name, path)
+    assert is_model_file(path)
     scorer = load_base_model(path)
     expected = as_scorer(model).predict(valid.X)
     # CatBoost's own JSON rounds.
@@ -55,6 +57,17 @@ def test_files_are_known_by_their_content(name, tmp_path):
     ranker.save(tmp_path / "ranker.rk")
     copy = load_base_model(tmp_path / "ranker.rk")
     assert np.array_equal(copy.predict(valid), ranker.predict(valid))
+
+
+def test_models_and_data_are_told_apart(tmp_path):
+    train, _ = train_and_valid()
+    rk.write_svmlight(train, tmp_path / "data.txt")
+    rk.write_svmlight(train, tmp_path / "data.txt.gz")
+    rk.LambdaMART(n_estimators=1).fit(train).save(tmp_path / "own.rk")
+    (tmp_path / "nothing").write_bytes(b"")
+    for name in ("data.txt", "data.txt.gz", "nothing"):
+        assert not is_model_file(tmp_path / name)
+    assert is_model_file(tmp_path / "own.rk")
 
 
 def test_a_file_of_our_own(tmp_path):

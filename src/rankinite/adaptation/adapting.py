@@ -28,9 +28,11 @@ from rankinite.data import Dataset, Expansion, expand
 from rankinite.data.canonical import canonical
 from rankinite.data.scorers import scores_of
 from rankinite.data.seeds import derive_seed
+from rankinite.ensemble import Combination
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.measures import Comparison, Evaluator, Measure, compare, measure
 from rankinite.measures.preferences import PairMeasure
+from rankinite.models import Ranker
 from rankinite.models.scorer import as_scorer, check_base
 from rankinite.models.storage import save
 
@@ -50,7 +52,7 @@ class Adaptation:
     method : str
         The one that was chosen, or asked for; "background" if none was better.
     model : ranker
-        Its model.
+        Its model; a background model of another library stands inside a `Combination`.
     models : dict of str to ranker
         Those of all methods, and the background ranker.
     validation : Comparison
@@ -181,7 +183,11 @@ def adapt(
         chosen = method or _best(validation, by)
         models = {name: workshop.make(name, valid, "all validation data") for name in names}
         tested = None if test is None else compare(models, test, shown, baseline=BACKGROUND)
-    return Adaptation(chosen, models[chosen], models, validation, tested, grown)
+    model = models[chosen]
+    if not isinstance(model, Ranker):
+        # The background's own kind may lack what all rankers have, such as scoring a Dataset.
+        model = Combination({BACKGROUND: model}, n_threads=n_threads).fit(valid)
+    return Adaptation(chosen, model, models, validation, tested, grown)
 
 
 def _printing(line: str) -> None:

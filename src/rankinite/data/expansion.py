@@ -184,10 +184,14 @@ def _check_parameters(
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or value < low:
             raise ParameterError(f"{name} must be a whole number of at least {low}, got {value!r}")
-    if seed_fraction is not None and not 0 < seed_fraction <= 1:
+    if seed_fraction is not None and not (_is_number(seed_fraction) and 0 < seed_fraction <= 1):
         raise ParameterError(f"seed_fraction must be above 0 and at most 1, got {seed_fraction!r}")
-    if not 0 < max_distance < 1:
+    if not (_is_number(max_distance) and 0 < max_distance < 1):
         raise ParameterError(f"max_distance must be above 0 and below 1, got {max_distance!r}")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
 def _common_features(target: Dataset, background: Dataset) -> list[str] | None:
