@@ -55,7 +55,9 @@ def cut(data: rk.Dataset, share: float) -> rk.Dataset:
     return data.select_queries(np.sort(order[: round(share * data.n_queries)]))
 
 
-def run(folder: Path, shares: list[float], kind: str, folds: list[int]) -> None:
+def run(
+    folder: Path, shares: list[float], kind: str, folds: list[int], max_distance: float
+) -> None:
     background = together(read_parts(folder, "mq2007*/*.txt.gz"))
     parts = read_parts(folder, "mq2008/S?.txt.gz")
     for share in shares:
@@ -66,7 +68,10 @@ def run(folder: Path, shares: list[float], kind: str, folds: list[int]) -> None:
             first, second, third, valid, test = (parts[(k + j) % 5] for j in range(5))
             train = cut(together([first, second, third]), share)
             n_queries.append(train.n_queries)
-            adapted = rk.adapt(background, train, valid, test, ranker=RANKERS[kind])
+            adapted = rk.adapt(
+                background, train, valid, test, ranker=RANKERS[kind],
+                expansion={"max_distance": max_distance},
+            )  # fmt: skip
             assert adapted.test is not None and adapted.expansion is not None
             chosen[adapted.method] += 1
             for name, evaluation in adapted.test.evaluations.items():
@@ -87,8 +92,9 @@ def main() -> None:
     parser.add_argument("--shares", type=float, nargs="+", default=SHARES)
     parser.add_argument("--ranker", choices=list(RANKERS), default="trees")
     parser.add_argument("--folds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
+    parser.add_argument("--max-distance", type=float, default=0.05, help="of the expansion")
     arguments = parser.parse_args()
-    run(arguments.data, arguments.shares, arguments.ranker, arguments.folds)
+    run(arguments.data, arguments.shares, arguments.ranker, arguments.folds, arguments.max_distance)
 
 
 if __name__ == "__main__":
