@@ -9,7 +9,7 @@ import rankinite as rk
 from naive import expansion as naive
 from rankinite.data._expansion_kernels import find_nearest
 from rankinite.data.canonical import canonical
-from rankinite.data.expansion import _panels, label_entropies
+from rankinite.data.expansion import _panels, _rests, label_entropies
 
 
 def pair_of_sets(seed=0, n_features=4):
@@ -44,25 +44,53 @@ def test_against_the_twin(seed, n_features, n_neighbors, max_distance, label_mat
     assert grown.n_seed_rows == len(seeds)
 
 
-@settings(deadline=None, derandomize=True, max_examples=30)
-@given(st.integers(0, 100), st.integers(1, 21), st.integers(1, 37), st.integers(1, 5))
-def test_nearest_of_many_equal_products(seed, n_rows, n_seeds, n_neighbors):
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(-1, 2, (n_rows, 3)).astype(float)
-    seeds = rng.integers(-1, 2, (n_seeds, 3)).astype(float)
-    padded = np.zeros((-(-n_rows // 4) * 4, 3))
-    padded[:n_rows] = rows
+def nearest(rows, seeds, n_neighbors, limit):
+    """What the kernel finds, for rows and seeds as they are."""
+    padded = np.zeros((-(-len(rows) // 4) * 4, rows.shape[1]))
+    padded[: len(rows)] = rows
     similarities = np.empty((len(padded), n_neighbors))
     found = np.empty((len(padded), n_neighbors), np.int64)
-    find_nearest(padded.ravel(), 3, _panels(seeds), 0.5, similarities, found)
+    panels, rests = _panels(seeds)
+    find_nearest(
+        padded.ravel(), _rests(padded), rows.shape[1], panels, rests, limit, similarities, found
+    )
+    assert (found[len(rows) :] == -1).all()
+    return similarities[: len(rows)], found[: len(rows)]
+
+
+@settings(deadline=None, derandomize=True, max_examples=40)
+@given(
+    st.integers(0, 100), st.integers(1, 21), st.integers(1, 37), st.integers(1, 5),
+    st.sampled_from([1, 3, 15, 16, 17, 33, 50]), st.sampled_from([0.5, 2.0, 6.0]),
+)  # fmt: skip
+def test_nearest_of_many_equal_products(seed, n_rows, n_seeds, n_neighbors, n_features, limit):
+    rng = np.random.default_rng(seed)
+    rows, seeds = (rng.integers(-1, 2, (n, n_features)).astype(float) for n in (n_rows, n_seeds))
+    similarities, found = nearest(rows, seeds, n_neighbors, limit)
     products = rows @ seeds.T
     for row in range(n_rows):
         order = np.argsort(-products[row], kind="stable")
-        order = order[products[row, order] >= 0.5][:n_neighbors]
+        order = order[products[row, order] >= limit][:n_neighbors]
         assert found[row, : len(order)].tolist() == order.tolist()
         assert similarities[row, : len(order)].tolist() == products[row, order].tolist()
         assert (found[row, len(order) :] == -1).all()
-    assert (found[n_rows:] == -1).all()
+
+
+@pytest.mark.parametrize("limit", [0.3, 0.7, 0.97])
+def test_nearest_of_unit_vectors_with_many_features(limit):
+    rng = np.random.default_rng(7)
+    centres = rng.normal(size=(9, 70))
+    rows, seeds = (
+        centres[rng.integers(0, 9, n)] + 0.3 * rng.normal(size=(n, 70)) for n in (203, 301)
+    )
+    for some in (rows, seeds):
+        some /= np.linalg.norm(some, axis=1, keepdims=True)
+    _, found = nearest(rows, seeds, 3, limit)
+    products = rows @ seeds.T
+    order = np.argsort(-products, axis=1)[:, :3]
+    near = np.take_along_axis(products, order, axis=1) >= limit
+    assert near.any() == (limit < 0.97)
+    np.testing.assert_array_equal(found, np.where(near, order, -1))
 
 
 def test_entropies():

@@ -1,8 +1,11 @@
 """Kernels of the search for near seeds: unit vectors, and the largest of many inner products.
 
 Products run in tiles of four rows by eight seeds, whose 32 sums stay in registers and are never
-written anywhere: almost all of them are too small to matter. A sum goes over the features in their
-order, rounded once a feature, so it has the same bits in every tile and on every thread.
+written anywhere: almost all of them are too small to matter. That shows early: what the features
+still to come can add is at most the product of the lengths of the two rests, so after every
+`SEGMENT` features a tile is left that cannot reach what it must. A sum that is finished goes over
+the features in their order, rounded once a feature, so it has the same bits in every tile and on
+every thread.
 """
 
 import math
@@ -14,6 +17,9 @@ from rankinite._numba import kernel
 
 ROWS = 4
 SEEDS = 8
+SEGMENT = 16
+# Larger than all rounding errors of a product of unit vectors.
+_MARGIN = 1e-9
 # Rows that meet a panel of seeds one after the other: both stay in the first-level cache.
 _BATCH = 64
 
@@ -36,16 +42,39 @@ def make_unit_rows(Z):
 
 
 @kernel()
-def find_nearest(units, n_features, panels, limit, similarities, seeds):
+def rest_lengths(Z, out):
+    """Write the length of what is left of each row behind every segment of features.
+
+    Parameters
+    ----------
+    Z : ndarray of float64, shape (n_rows, n_features)
+    out : ndarray of float64, shape (n_rows, n_segments)
+        Output.
+    """
+    for row in range(Z.shape[0]):
+        squares = 0.0
+        for segment in range(out.shape[1] - 1, -1, -1):
+            out[row, segment] = math.sqrt(squares)
+            start = segment * SEGMENT
+            for j in range(start, min(start + SEGMENT, Z.shape[1])):
+                squares += Z[row, j] * Z[row, j]
+
+
+@kernel()
+def find_nearest(units, rests, n_features, panels, panel_rests, limit, similarities, seeds):
     """Find the seeds with the largest inner product with each row, if it reaches a limit.
 
     Parameters
     ----------
     units : ndarray of float64, shape (n_rows * n_features,)
         A row after the other; their number is a multiple of `ROWS`.
+    rests : ndarray of float64, shape (n_rows, n_segments)
+        From `rest_lengths`.
     n_features : int
     panels : ndarray of float64, shape (n_panels * n_features * SEEDS,)
         Eight seeds after the other, feature by feature; seeds of zeros fill up the last panel.
+    panel_rests : ndarray of float64, shape (n_panels, n_segments)
+        The largest rest of the seeds of each panel.
     limit : float
         Above 0, so that zeros never reach it.
     similarities : ndarray of float64, shape (n_rows, n_neighbors)
@@ -58,7 +87,7 @@ def find_nearest(units, n_features, panels, limit, similarities, seeds):
     seeds[:] = -1
     # What a seed must reach to be among the nearest of a row.
     floors = np.full(n_rows, limit)
-    n_panels = panels.size // (n_features * SEEDS)
+    n_panels, n_segments = panel_rests.shape
     for start in range(0, n_rows, _BATCH):
         stop = min(start + _BATCH, n_rows)
         for panel in range(n_panels):
@@ -68,20 +97,41 @@ def find_nearest(units, n_features, panels, limit, similarities, seeds):
                 x0 = row * n_features
                 x1, x2, x3 = x0 + n_features, x0 + 2 * n_features, x0 + 3 * n_features
                 a0 = a1 = a2 = a3 = b0 = b1 = b2 = b3 = fill4(0.0)
-                for f in range(n_features):
-                    a, b = load4(panels, at + SEEDS * f), load4(panels, at + SEEDS * f + 4)
-                    x = spread4(units, x0 + f)
-                    a0, b0 = fma4(x, a, a0), fma4(x, b, b0)
-                    x = spread4(units, x1 + f)
-                    a1, b1 = fma4(x, a, a1), fma4(x, b, b1)
-                    x = spread4(units, x2 + f)
-                    a2, b2 = fma4(x, a, a2), fma4(x, b, b2)
-                    x = spread4(units, x3 + f)
-                    a3, b3 = fma4(x, a, a3), fma4(x, b, b3)
-                _offer(a0, b0, first, row, floors, similarities, seeds)
-                _offer(a1, b1, first, row + 1, floors, similarities, seeds)
-                _offer(a2, b2, first, row + 2, floors, similarities, seeds)
-                _offer(a3, b3, first, row + 3, floors, similarities, seeds)
+                finished = True
+                for segment in range(n_segments):
+                    begin = segment * SEGMENT
+                    for f in range(begin, min(begin + SEGMENT, n_features)):
+                        a, b = load4(panels, at + SEEDS * f), load4(panels, at + SEEDS * f + 4)
+                        x = spread4(units, x0 + f)
+                        a0, b0 = fma4(x, a, a0), fma4(x, b, b0)
+                        x = spread4(units, x1 + f)
+                        a1, b1 = fma4(x, a, a1), fma4(x, b, b1)
+                        x = spread4(units, x2 + f)
+                        a2, b2 = fma4(x, a, a2), fma4(x, b, b2)
+                        x = spread4(units, x3 + f)
+                        a3, b3 = fma4(x, a, a3), fma4(x, b, b3)
+                    most = panel_rests[panel, segment]
+                    c0 = floors[row] - most * rests[row, segment] - _MARGIN
+                    c1 = floors[row + 1] - most * rests[row + 1, segment] - _MARGIN
+                    c2 = floors[row + 2] - most * rests[row + 2, segment] - _MARGIN
+                    c3 = floors[row + 3] - most * rests[row + 3, segment] - _MARGIN
+                    if not (
+                        reaches4(a0, c0)
+                        or reaches4(b0, c0)
+                        or reaches4(a1, c1)
+                        or reaches4(b1, c1)
+                        or reaches4(a2, c2)
+                        or reaches4(b2, c2)
+                        or reaches4(a3, c3)
+                        or reaches4(b3, c3)
+                    ):
+                        finished = False
+                        break
+                if finished:
+                    _offer(a0, b0, first, row, floors, similarities, seeds)
+                    _offer(a1, b1, first, row + 1, floors, similarities, seeds)
+                    _offer(a2, b2, first, row + 2, floors, similarities, seeds)
+                    _offer(a3, b3, first, row + 3, floors, similarities, seeds)
 
 
 @kernel(inline="always")

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import in_threads, threads
-from rankinite.data._expansion_kernels import ROWS, SEEDS, find_nearest, make_unit_rows
+from rankinite.data._expansion_kernels import (
+    ROWS,
+    SEEDS,
+    SEGMENT,
+    find_nearest,
+    make_unit_rows,
+    rest_lengths,
+)
 from rankinite.data.canonical import Canonical, canonical
 from rankinite.data.dataset import Dataset
 from rankinite.data.seeds import derive_seed
@@ -276,7 +283,7 @@ def _nearest(
 ) -> np.ndarray:
     """The nearest seeds of every row, int64 of shape (n_rows, n_neighbors), -1 beyond the limit."""
     n_features = X.shape[1]
-    panels = _panels(seeds)
+    panels, panel_rests = _panels(seeds)
     result = np.empty((len(X), n_neighbors), np.int64)
 
     def find(first: int, last: int) -> None:
@@ -286,19 +293,29 @@ def _nearest(
         units[:n_rows] = _units(standardizer, X[first:last])
         similarities = np.empty((padded, n_neighbors))
         found = np.empty((padded, n_neighbors), np.int64)
-        find_nearest(units.ravel(), n_features, panels, limit - SAME, similarities, found)
+        find_nearest(
+            units.ravel(), _rests(units), n_features, panels, panel_rests, limit - SAME,
+            similarities, found,
+        )  # fmt: skip
         result[first:last] = found[:n_rows]
 
     in_threads(find, np.append(np.arange(0, len(X), _BLOCK_ROWS), len(X)))
     return result
 
 
-def _panels(seeds: np.ndarray) -> np.ndarray:
-    """The seeds, eight by eight, feature by feature."""
+def _panels(seeds: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The seeds, eight by eight, feature by feature, and their rests; see `find_nearest`."""
     n_panels = -(-len(seeds) // SEEDS)
     padded = np.zeros((n_panels * SEEDS, seeds.shape[1]))
     padded[: len(seeds)] = seeds
-    return padded.reshape(n_panels, SEEDS, -1).transpose(0, 2, 1).ravel()
+    rests = _rests(padded).reshape(n_panels, SEEDS, -1).max(axis=1)
+    return padded.reshape(n_panels, SEEDS, -1).transpose(0, 2, 1).ravel(), rests
+
+
+def _rests(units: np.ndarray) -> np.ndarray:
+    rests = np.empty((len(units), -(-units.shape[1] // SEGMENT)))
+    rest_lengths(units, rests)
+    return rests
 
 
 def _joined(
