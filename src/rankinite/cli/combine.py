@@ -222,7 +222,9 @@ class _Job:
             tables.append(self.combination.in_words())
         else:
             raw = self.combination.weights_
-            weights = [(n, f"{raw[n]:.6g}", f"{100 * s:.1f} %") for n, s in shares.items()]
+            weights = [
+                (n, f"{raw[n]:.6g}", f"{round(100 * s, 1) + 0.0:.1f} %") for n, s in shares.items()
+            ]
             tables.append(aligned(("ranker", "weight", "share"), weights))
         return "\n\n".join(tables)
 
