@@ -215,6 +215,10 @@ class _Job:
         if self.tried:
             tried = [(name, f"{value:.4f}") for name, value in self.tried.items()]
             tables.append(aligned(("method", f"{self.measure}, {self.judge}"), tried))
+            best = f"the best is {_title(self.combination)}"
+            if self.judge in self.sets:
+                best += f"; {self.judge} has chosen it, and flatters it a little"
+            tables.append(best)
         values = [(name, *(f"{v:.4f}" for v in some)) for name, some in self.values().items()]
         tables.append(aligned((str(self.measure), *self.sets), values))
         shares = self._shares()
