@@ -82,6 +82,8 @@ def test_all_methods(run, files, models, tmp_path, tested):
     table = run("combine", files / "valid.txt", *words).out.splitlines()
     assert table[0].split() == ["method", "ndcg@10,", *(["test.txt"] if tested else ["3", "folds"])]
     assert table[1].split()[0] == best.split()[0]
+    assert table[9].startswith(f"the best is {best}")
+    assert ("test.txt has chosen it" in table[9]) == tested
 
 
 def test_the_combination_is_a_model_for_all_verbs(run, files, models, tmp_path):

@@ -215,6 +215,10 @@ class _Job:
         if self.tried:
             tried = [(name, f"{value:.4f}") for name, value in self.tried.items()]
             tables.append(aligned(("method", f"{self.measure}, {self.judge}"), tried))
+            best = f"the best is {_title(self.combination)}"
+            if self.judge in self.sets:
+                best += f"; {self.judge} has chosen it, and flatters it a little"
+            tables.append(best)
         values = [(name, *(f"{v:.4f}" for v in some)) for name, some in self.values().items()]
         tables.append(aligned((str(self.measure), *self.sets), values))
         shares = self._shares()
@@ -222,7 +226,9 @@ class _Job:
             tables.append(self.combination.in_words())
         else:
             raw = self.combination.weights_
-            weights = [(n, f"{raw[n]:.6g}", f"{100 * s:.1f} %") for n, s in shares.items()]
+            weights = [
+                (n, f"{raw[n]:.6g}", f"{round(100 * s, 1) + 0.0:.1f} %") for n, s in shares.items()
+            ]
             tables.append(aligned(("ranker", "weight", "share"), weights))
         return "\n\n".join(tables)
 

@@ -209,7 +209,7 @@ class Combination(Ranker):
         words = f"Combination of {n} ranker{'s' if n > 1 else ''} by {self.method}"
         if self._combiner.net is not None:
             return f"{words} with {self.net_.n_hidden} hidden units"
-        shares = (f"{100 * share:.0f} % {name}" for name, share in self.shares_.items())
+        shares = (f"{round(100 * share)} % {name}" for name, share in self.shares_.items())
         return f"{words}: {', '.join(shares)}"
 
     def score_dataset(self, dataset: Dataset, **options: Any) -> np.ndarray:

@@ -27,6 +27,8 @@ METHODS = ("average", "linear", "net", "powell", "exact_powell", "pair_tree")
 """What `method` may be; see `Combination`."""
 
 _EPOCHS = 100
+# Above that of a LambdaRank over features: a few scores on one scale, and often few queries.
+_LEARNING_RATE = 0.02
 # A net over scores keeps the epoch that was best on a part of the queries that it does not learn
 # from: one in so many, if there are enough of them.
 _HELD_OUT = 5
@@ -216,6 +218,7 @@ def _lambdarank(settings: Settings, n_hidden: int) -> LambdaRank:
         settings.measure,
         n_hidden=n_hidden,
         n_epochs=_EPOCHS,
+        learning_rate=_LEARNING_RATE,
         random_state=settings.random_state,
         n_threads=settings.n_threads,
         verbose=settings.verbose,
