@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite.boosting.boosted_trees import BoostedTrees
+from rankinite.boosting.backfitting import Backfitting
+from rankinite.boosting.boosted_trees import BoostedTrees, first_outputs
+from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
+from rankinite.boosting.tree_stage import Trees, TreeStage
+from rankinite.combine import LineSearcher
 from rankinite.data import Dataset
 from rankinite.data.binning import BinnedMatrix
 from rankinite.data.row_keys import row_keys_with_pairs
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
 from rankinite.measures import Measure, measure
+from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.training import Run
+from rankinite.trees import Forest, Grower
 
 
 class LambdaMART(BoostedTrees):
@@ -82,11 +89,15 @@ class LambdaMART(BoostedTrees):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BoostedTrees._constraints,
+        "step": OneOf(("newton", "line_search")),
+        "backfit": Whole(0),
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
 
     learns_preferences = True
+
+    backfit_history_: list[float]
 
     def __init__(
         self,
@@ -97,6 +108,8 @@ class LambdaMART(BoostedTrees):
         min_samples_leaf: int = 20,
         max_bins: int = 255,
         split: str = "least_squares",
+        step: str = "newton",
+        backfit: int = 0,
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
         base_model: Any = None,
@@ -116,6 +129,8 @@ class LambdaMART(BoostedTrees):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
         self.split = split
+        self.step = step
+        self.backfit = backfit
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
         self.base_model = base_model
@@ -132,6 +147,7 @@ class LambdaMART(BoostedTrees):
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
     ) -> Objective:
         if dataset.preferences is not None:
+            self._refuse_searches()
             if self.truncation is not None:
                 raise ParameterError(
                     f"truncation={self.truncation} does not apply to preference pairs, which all "
@@ -146,6 +162,77 @@ class LambdaMART(BoostedTrees):
             self.truncation,
             bool(self.normalize),
             int(self.random_state),
+        )
+
+    def _stage(
+        self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
+    ) -> TreeStage:
+        if self.step == "newton":
+            return super()._stage(objective, grower, outputs, dataset)
+        return LineSearchStage(
+            objective,
+            grower,
+            outputs,
+            float(self.learning_rate),
+            int(self.random_state),
+            measure(self.measure),
+            dataset,
+        )
+
+    def _refuse_searches(self) -> None:
+        for name, without in (("step", "newton"), ("backfit", 0)):
+            value = getattr(self, name)
+            if value != without:
+                raise ParameterError(
+                    f"{name}={value!r} searches a measure of labels, and this data is learned from "
+                    "preference pairs: leave it out"
+                )
+
+    def _refine(self, members: list[Trees], dataset: Dataset, binned: BinnedMatrix) -> None:
+        trees = [tree for trees in members for tree in trees]
+        # On data without anything to learn there is no measure to search either.
+        if self.backfit == 0 or all(np.ptp(tree.value) == 0.0 for tree in trees):
+            return
+        before = first_outputs(self._start, self._link, self._base, dataset)[0]
+        fitting = Backfitting(trees, binned, before, LineSearcher(self.measure, dataset))
+        self.backfit_history_ = [fitting.value]
+        for _ in range(self.backfit):
+            if not fitting.sweep():
+                break
+            # Together, so that an interrupt finds the model of whole sweeps.
+            self.forest_ = Forest.from_trees(fitting.trees)
+            self.backfit_history_ = [*self.backfit_history_, fitting.value]
+
+    def _keep(self, run: Run, dataset: Dataset, base: Any, data: str) -> None:
+        super()._keep(run, dataset, base, data)
+        self.backfit_history_ = []
+
+    def _checkpoint(self, resume: Any, data: str) -> Self | None:
+        other = super()._checkpoint(resume, data)
+        if other is not None and len(other.backfit_history_) > 1:
+            raise ParameterError(
+                "the checkpoint is a model that was back-fitted, so its trees are no longer those "
+                "of its rounds: resume with one that was saved before the last round"
+            )
+        return other
+
+    def _own_state(self) -> tuple[State, Arrays]:
+        state, arrays = super()._own_state()
+        return {**state, "backfit": self.backfit_history_}, arrays
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        super()._restore(state, arrays)
+        self.backfit_history_ = [float(value) for value in state.get("backfit", [])]
+
+    def in_words(self) -> str:
+        """The trained model in a few words, for people."""
+        n_sweeps = len(self.backfit_history_) - 1
+        if n_sweeps < 1:
+            return super().in_words()
+        before, after = self.backfit_history_[0], self.backfit_history_[-1]
+        return (
+            f"{super().in_words()}, back-fitted in {n_sweeps} sweeps "
+            f"({self.measure} on the training data {before:.4f} → {after:.4f})"
         )
 
     def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
