@@ -28,14 +28,15 @@ from rankinite.trees import Forest, Grower
 class LambdaMART(BoostedTrees):
     """Boosted trees that learn a ranking measure (Burges 2010; Wu et al. 2008).
 
-    Each tree is grown on the λ-gradients of the measure by least squares, and each leaf takes
-    the Newton step γ = Σλ / Σw. With a `base_model` the trees correct its scores: this is
-    LambdaSMART, for adapting a ranker to other data.
+    Each tree is grown on the λ-gradients of the measure by least squares. Each leaf takes the
+    Newton step γ = Σλ / Σw, or the whole tree the step that is best for the measure. With a
+    `base_model` the trees correct its scores: this is LambdaSMART, for adapting a ranker to other
+    data.
 
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
     says what is watched on validation data without preferences, `normalize` does nothing, and
-    `truncation` is refused.
+    `truncation`, `backfit` and the line search are refused.
 
     Parameters
     ----------
@@ -47,13 +48,24 @@ class LambdaMART(BoostedTrees):
     max_leaf_nodes : int
         Leaves of a tree. Trees grow best split first.
     learning_rate : float
-        Factor of every Newton step (the papers' shrinkage v).
+        Factor of every step (the papers' shrinkage v).
     min_samples_leaf : int
         Fewest documents in a leaf.
     max_bins : int
         Most bins of a feature, up to 255; missing values have one of their own.
     split : {"least_squares", "newton"}
         Gain of a split: the fall of the squared error of λ (the papers' choice), or Σλ²/Σw.
+    step : {"newton", "line_search"}
+        How far a tree goes: Newton steps, each leaf its own; or the mean λ of each leaf, all
+        times one α between 0.1 and 100 with which the measure on the training data is best, found
+        exactly (Wu et al. 2008, sections 3 and 5.6). α counts Newton steps of the whole tree. If
+        each of these α makes the measure worse, one below 0.1 is taken: with ``learning_rate=1``
+        the training measure never gets worse. With a smaller rate it may, for α is chosen for the
+        whole step.
+    backfit : int
+        Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
+        which the measure on the training data is best while the others stand. It ends when a sweep
+        improves nothing, and never makes the training measure worse.
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
         its split (Gao et al. 2009, section 5.3).
@@ -77,6 +89,19 @@ class LambdaMART(BoostedTrees):
         All cores by default. The model does not depend on it, and its file does not keep it.
     verbose : int
         1 shows progress.
+
+    Attributes
+    ----------
+    backfit_history_ : list of float
+        The measure on the training data before back-fitting and after each sweep; empty without
+        `backfit`.
+
+    Notes
+    -----
+    Back-fitting comes after early stopping and changes the trees that were kept. `history_` and
+    `best_iteration_` are about the rounds before it, so `history_` does not tell the measures of
+    the final model; ``predict(n_trees=k)`` takes the first k trees with their new weights. A
+    back-fitted model cannot be resumed; a checkpoint of its rounds can.
 
     Examples
     --------
@@ -226,14 +251,9 @@ class LambdaMART(BoostedTrees):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
-        n_sweeps = len(self.backfit_history_) - 1
-        if n_sweeps < 1:
+        if len(self.backfit_history_) < 2:
             return super().in_words()
-        before, after = self.backfit_history_[0], self.backfit_history_[-1]
-        return (
-            f"{super().in_words()}, back-fitted in {n_sweeps} sweeps "
-            f"({self.measure} on the training data {before:.4f} → {after:.4f})"
-        )
+        return f"{type(self).__name__} with {self.n_rounds_} back-fitted trees"
 
     def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
         if dataset.preferences is None:
