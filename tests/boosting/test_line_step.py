@@ -1,5 +1,7 @@
 """Trees weighed by the exact line search: against brute force, and never down."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,9 @@ from boosting.small import QUICK, StopAfter, qid_of, train_and_valid
 from boosting.test_lambdamart import MEASURES, BestInFirstThree
 from combine.cases import blank_of, queries_of, twin_of
 from naive import line_search as naive
+from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.data.row_keys import row_keys
+from rankinite.distributed import Serial
 from rankinite.lambdas import LambdaGradients
 from rankinite.training import Checkpoint
 from rankinite.trees import score_binned
@@ -192,3 +196,35 @@ def test_preferences_have_no_measure_to_search(name, value):
     data = data.with_preferences(rk.Preferences.from_labels(train))
     with pytest.raises(rk.ParameterError, match=f"^{name}={value!r} searches a measure of labels"):
         rk.LambdaMART(**{**QUICK, name: value}).fit(data)
+
+
+class WrongOnTop(rk.Measure):
+    name = "wrong"
+    lower_is_better = True
+
+    def value(self, labels):
+        return float(labels[0] == 0)
+
+
+@pytest.mark.parametrize("measure", ["p@1", WrongOnTop()], ids=str)
+@pytest.mark.parametrize(
+    ("scores", "tree", "rate", "low", "high"),
+    [
+        # The wrong document comes up at 0.05: a whole step stays below, a part of one does not.
+        ([1.0, 0.95], [0.0, 1.0], 1.0, 0.0, 0.05),
+        ([1.0, 0.95], [0.0, 1.0], 0.5, 0.1, 100.0),
+        # They tie, and any step is worse.
+        ([0.0, 0.0], [0.0, 1.0], 1.0, 0.0, 0.0),
+        ([0.0, 0.0], [0.0, 1.0], 0.5, 0.1, 100.0),
+        # The right one comes up at 3.
+        ([0.0, 3.0], [1.0, 0.0], 1.0, 3.0, 100.0),
+        # All are as good: the Newton step.
+        ([1.0, 0.0], [1.0, 0.0], 1.0, 1.0, 1.0),
+    ],
+    ids=str,
+)
+def test_weights_that_lose(scores, tree, rate, low, high, measure):
+    data = rk.Dataset(np.zeros((2, 1)), np.array([1.0, 0.0]), qid=[0, 0])
+    grower = SimpleNamespace(communicator=Serial())
+    stage = LineSearchStage(None, grower, None, rate, 0, rk.measure(measure), data)
+    assert low <= stage._weight(np.array(scores), np.array(tree)) <= high

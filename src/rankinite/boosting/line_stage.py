@@ -76,21 +76,28 @@ class LineSearchStage(TreeStage):
         return self._weight(scores, tree) * steps
 
     def _weight(self, scores: np.ndarray, tree: np.ndarray) -> float:
-        """The best α inside `BOUNDS`; below them if every α there makes the measure worse.
+        """The best α inside `BOUNDS`.
 
-        Right of 0 the measure is the present one wherever no documents tie, so a tree comes to
-        nothing only if even that is worse. What is compared are the scores of a whole step to the
-        last bit, so with a learning rate of 1 the training measure never gets worse.
+        If whole steps are taken, and each of these makes the measure worse, it is the best below
+        them: right of 0 the measure is the present one wherever no documents tie, so a tree comes
+        to nothing only if even that is worse. What is compared are the scores that training goes
+        on with, to the last bit, so the training measure never gets worse. Of a part of a step that
+        cannot be said, and the lower bound keeps the training going.
         """
         searcher = self._searcher
+        alpha = _towards_newton(*searcher.search(scores, tree, *BOUNDS).interval)
+        if self.learning_rate != 1.0:
+            return alpha
         present = searcher.value(scores)
-        for low, high in (BOUNDS, (0.0, BOUNDS[0])):
-            found = searcher.search(scores, tree, low, high)
-            alpha = _towards_newton(*found.interval) if low > 0.0 else found.alpha
-            reached = searcher.value(scores + alpha * tree)
-            if reached == present or (reached < present) == searcher.lower_is_better:
-                return alpha
-        return 0.0
+        if self._is_worse(scores + alpha * tree, present):
+            alpha = searcher.search(scores, tree, 0.0, BOUNDS[0]).alpha
+            if self._is_worse(scores + alpha * tree, present):
+                return 0.0
+        return alpha
+
+    def _is_worse(self, scores: np.ndarray, present: float) -> bool:
+        value = self._searcher.value(scores)
+        return value > present if self._searcher.lower_is_better else value < present
 
 
 def _newton_length(
