@@ -319,6 +319,7 @@ OUT_OF_RANGE = {
     "max_bins": (1, 256, 10.0),
     "split": ("gini", None, 1),
     "step": ("line", None, 1),
+    "backfit": (-1, 0.5, None),
     "row_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),

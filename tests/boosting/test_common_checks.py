@@ -39,6 +39,7 @@ SUBJECTS = [
     lambdamart("mrr, truncated", measure="mrr", truncation=4, min_samples_leaf=2),
     lambdamart("p@5, fractions", measure="p@5", row_fraction=0.7, feature_fraction=0.6),
     lambdamart("pairs", random=False, measure="pairs"),
+    lambdamart("line search", step="line_search", learning_rate=1.0),
     mart("least_squares"),
     mart("logistic", sigma=2.0),
     mart("balanced", split="newton"),

@@ -32,7 +32,8 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
     words = shlex.split(
         "--measure err@5 --learning-rate 0.3 --min-samples-leaf 7 --max-bins 31 --split newton "
         "--row-fraction 0.9 --feature-fraction 0.8 --early-stopping 4 --valid-measure map "
-        "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet"
+        "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
+        "--step line_search --backfit 2"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -43,6 +44,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"valid_measure": "map", "sigma": 2.0, "truncation": 5, "normalize": False},
         # The file is the same whatever the number of threads.
         **{"random_state": 11, "n_threads": None, "verbose": 0},
+        **{"step": "line_search", "backfit": 2},
     }
 
 
@@ -51,6 +53,13 @@ def test_mart(run, files, tmp_path):
     result = run("train", files / "train.txt", *words, *SMALL)
     assert result.out.startswith("MART with 6 trees\n")
     assert rk.load(tmp_path / "m.rk").loss == "graded"
+
+
+def test_back_fitting_is_told(run, files, tmp_path):
+    words = ("--step", "line_search", "--backfit", 1, "--model", tmp_path / "m.rk", "--quiet")
+    result = run("train", files / "train.txt", *words, *SMALL)
+    assert result.out.startswith("LambdaMART with 6 back-fitted trees\n")
+    assert len(rk.load(tmp_path / "m.rk").backfit_history_) == 2
 
 
 def test_quiet_prints_the_result_only(run, files, tmp_path):

@@ -8,6 +8,7 @@ from combine.cases import SPECS, dataset, integers, normal, tree
 from naive import measures as naive
 from rankinite._numba import threads
 from rankinite.combine import LineSearch, LineSearcher, line_search
+from rankinite.combine.searching import _by_alpha
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure
 
@@ -54,6 +55,25 @@ def test_threads_and_the_order_of_rows_change_no_bit(spec, kind):
     with pytest.warns(rk.RankiniteWarning, match="did not lie together"):
         other = rk.Dataset(data.X[order], data.y[order], qid=qid, query_weight=weight)
     assert_same(line_search(a[order], b[order], other, spec), alone)
+
+
+def test_events_at_one_alpha_have_an_order_of_their_own():
+    rng = np.random.default_rng(6)
+    alphas, changes = rng.integers(0, 40, 3000) / 7, rng.normal(size=3000)
+    order = rng.permutation(3000)
+    first, second = _by_alpha(alphas, changes), order[_by_alpha(alphas[order], changes[order])]
+    np.testing.assert_array_equal(changes[first], changes[second])
+    np.testing.assert_array_equal(first, np.lexsort((changes, alphas)))
+    assert len(_by_alpha(alphas[:0], changes[:0])) == 0
+
+
+def test_the_value_of_scores_is_their_mean():
+    rng, data = some_data()
+    scores = rng.integers(0, 5, data.n_rows).astype(np.float64)
+    for spec in ("ndcg@5", "map"):
+        searcher = LineSearcher(spec, data)
+        assert searcher.value(scores) == rk.evaluate(scores, data, spec)[spec]
+        assert not searcher.lower_is_better
 
 
 def test_ties_of_intervals_go_to_the_widest_then_to_the_lowest():

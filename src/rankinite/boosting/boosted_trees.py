@@ -91,11 +91,11 @@ class BoostedTrees(Learner):
         start = objective.start()
         if base is not None:
             start = np.zeros_like(start)
-        outputs = _first_outputs(start, objective.link, base, dataset)
+        outputs = first_outputs(start, objective.link, base, dataset)
         watched = {
             name: Watched(
                 binned_like(rows, dataset, binned.mapper, name),
-                _first_outputs(start, objective.link, base, rows),
+                first_outputs(start, objective.link, base, rows),
                 self._evaluate_on(rows, objective.link),
             )
             for name, rows in sets.items()
@@ -108,9 +108,7 @@ class BoostedTrees(Learner):
         run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
         growth = self._growth(dataset, communicator)
         grower = Grower(binned, growth, keys, dataset.n_rows, communicator)
-        stage = TreeStage(
-            objective, grower, outputs, float(self.learning_rate), int(self.random_state)
-        )
+        stage = self._stage(objective, grower, outputs, dataset)
 
         def keep(run: BoostingRun) -> None:
             self._keep(run, dataset, base, data)
@@ -127,6 +125,26 @@ class BoostedTrees(Learner):
                 self.best_iteration_ = self._best_round(sets)
                 if self.early_stopping is not None:
                     self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
+        self._refine(run.members[: self.n_rounds_], dataset, binned)
+
+    def _refine(self, members: list[Trees], dataset: Dataset, binned: BinnedMatrix) -> None:
+        """Change the trees that were kept, after the last round of a run that was not broken off.
+
+        Parameters
+        ----------
+        members : list of Trees
+            What is kept, round by round.
+        dataset : Dataset
+            The training data, with its bins.
+        """
+
+    def _stage(
+        self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
+    ) -> TreeStage:
+        """How a round learns; `outputs` are those of the training rows before the first."""
+        return TreeStage(
+            objective, grower, outputs, float(self.learning_rate), int(self.random_state)
+        )
 
     def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
         """The rows' own random numbers, from all that training sees of them."""
@@ -211,7 +229,7 @@ class BoostedTrees(Learner):
         return Identity()
 
 
-def _first_outputs(start: np.ndarray, link: Link, base: Any, rows: Dataset) -> np.ndarray:
+def first_outputs(start: np.ndarray, link: Link, base: Any, rows: Dataset) -> np.ndarray:
     """Outputs before the first tree, shape (n_outputs, n_rows)."""
     outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
     if base is not None:

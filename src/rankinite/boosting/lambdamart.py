@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite.boosting.boosted_trees import BoostedTrees
+from rankinite.boosting.backfitting import Backfitting
+from rankinite.boosting.boosted_trees import BoostedTrees, first_outputs
+from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
+from rankinite.boosting.tree_stage import Trees, TreeStage
+from rankinite.combine import LineSearcher
 from rankinite.data import Dataset
 from rankinite.data.binning import BinnedMatrix
 from rankinite.data.row_keys import row_keys_with_pairs
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
 from rankinite.measures import Measure, measure
+from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.training import Run
+from rankinite.trees import Forest, Grower
 
 
 class LambdaMART(BoostedTrees):
     """Boosted trees that learn a ranking measure (Burges 2010; Wu et al. 2008).
 
-    Each tree is grown on the λ-gradients of the measure by least squares, and each leaf takes
-    the Newton step γ = Σλ / Σw. With a `base_model` the trees correct its scores: this is
-    LambdaSMART, for adapting a ranker to other data.
+    Each tree is grown on the λ-gradients of the measure by least squares. Each leaf takes the
+    Newton step γ = Σλ / Σw, or the whole tree the step that is best for the measure. With a
+    `base_model` the trees correct its scores: this is LambdaSMART, for adapting a ranker to other
+    data.
 
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
     says what is watched on validation data without preferences, `normalize` does nothing, and
-    `truncation` is refused.
+    `truncation`, `backfit` and the line search are refused.
 
     Parameters
     ----------
@@ -40,13 +48,23 @@ class LambdaMART(BoostedTrees):
     max_leaf_nodes : int
         Leaves of a tree. Trees grow best split first.
     learning_rate : float
-        Factor of every Newton step (the papers' shrinkage v).
+        Factor of every step (the papers' shrinkage v).
     min_samples_leaf : int
         Fewest documents in a leaf.
     max_bins : int
         Most bins of a feature, up to 255; missing values have one of their own.
     split : {"least_squares", "newton"}
         Gain of a split: the fall of the squared error of λ (the papers' choice), or Σλ²/Σw.
+    step : {"newton", "line_search"}
+        How far a tree goes: Newton steps, each leaf its own; or the mean λ of each leaf, all
+        times one α between 0.1 and 100 with which the measure on the training data is best, found
+        exactly (Wu et al. 2008, sections 3 and 5.6). α counts Newton steps of the whole tree. With
+        ``learning_rate=1`` the training measure never gets worse: if each of these α would make it
+        so, one below 0.1 is taken. With another rate it may, for α is chosen for the whole step.
+    backfit : int
+        Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
+        which the measure on the training data is best while the others stand. It ends when a sweep
+        improves nothing, and never makes the training measure worse.
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
         its split (Gao et al. 2009, section 5.3).
@@ -71,6 +89,19 @@ class LambdaMART(BoostedTrees):
     verbose : int
         1 shows progress.
 
+    Attributes
+    ----------
+    backfit_history_ : list of float
+        The measure on the training data before back-fitting and after each sweep; empty without
+        `backfit`.
+
+    Notes
+    -----
+    Back-fitting comes after early stopping and changes the trees that were kept. `history_` and
+    `best_iteration_` are about the rounds before it, so `history_` does not tell the measures of
+    the final model; ``predict(n_trees=k)`` takes the first k trees with their new weights. A
+    back-fitted model cannot be resumed; a checkpoint of its rounds can.
+
     Examples
     --------
     >>> import rankinite as rk
@@ -82,11 +113,15 @@ class LambdaMART(BoostedTrees):
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         **BoostedTrees._constraints,
+        "step": OneOf(("newton", "line_search")),
+        "backfit": Whole(0),
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
 
     learns_preferences = True
+
+    backfit_history_: list[float]
 
     def __init__(
         self,
@@ -97,6 +132,8 @@ class LambdaMART(BoostedTrees):
         min_samples_leaf: int = 20,
         max_bins: int = 255,
         split: str = "least_squares",
+        step: str = "newton",
+        backfit: int = 0,
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
         base_model: Any = None,
@@ -116,6 +153,8 @@ class LambdaMART(BoostedTrees):
         self.min_samples_leaf = min_samples_leaf
         self.max_bins = max_bins
         self.split = split
+        self.step = step
+        self.backfit = backfit
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
         self.base_model = base_model
@@ -132,6 +171,7 @@ class LambdaMART(BoostedTrees):
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
     ) -> Objective:
         if dataset.preferences is not None:
+            self._refuse_searches()
             if self.truncation is not None:
                 raise ParameterError(
                     f"truncation={self.truncation} does not apply to preference pairs, which all "
@@ -147,6 +187,72 @@ class LambdaMART(BoostedTrees):
             bool(self.normalize),
             int(self.random_state),
         )
+
+    def _stage(
+        self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
+    ) -> TreeStage:
+        if self.step == "newton":
+            return super()._stage(objective, grower, outputs, dataset)
+        return LineSearchStage(
+            objective,
+            grower,
+            outputs,
+            float(self.learning_rate),
+            int(self.random_state),
+            measure(self.measure),
+            dataset,
+        )
+
+    def _refuse_searches(self) -> None:
+        for name, without in (("step", "newton"), ("backfit", 0)):
+            value = getattr(self, name)
+            if value != without:
+                raise ParameterError(
+                    f"{name}={value!r} searches a measure of labels, and this data is learned from "
+                    "preference pairs: leave it out"
+                )
+
+    def _refine(self, members: list[Trees], dataset: Dataset, binned: BinnedMatrix) -> None:
+        trees = [tree for trees in members for tree in trees]
+        # On data without anything to learn there is no measure to search either.
+        if self.backfit == 0 or all(np.ptp(tree.value) == 0.0 for tree in trees):
+            return
+        before = first_outputs(self._start, self._link, self._base, dataset)[0]
+        fitting = Backfitting(trees, binned, before, LineSearcher(self.measure, dataset))
+        self.backfit_history_ = [fitting.value]
+        for _ in range(self.backfit):
+            if not fitting.sweep():
+                break
+            # Together, so that an interrupt finds the model of whole sweeps.
+            self.forest_ = Forest.from_trees(fitting.trees)
+            self.backfit_history_ = [*self.backfit_history_, fitting.value]
+
+    def _keep(self, run: Run, dataset: Dataset, base: Any, data: str) -> None:
+        super()._keep(run, dataset, base, data)
+        self.backfit_history_ = []
+
+    def _checkpoint(self, resume: Any, data: str) -> Self | None:
+        other = super()._checkpoint(resume, data)
+        if other is not None and len(other.backfit_history_) > 1:
+            raise ParameterError(
+                "the checkpoint is a model that was back-fitted, so its trees are no longer those "
+                "of its rounds: resume with one that was saved before the last round"
+            )
+        return other
+
+    def _own_state(self) -> tuple[State, Arrays]:
+        state, arrays = super()._own_state()
+        return {**state, "backfit": self.backfit_history_}, arrays
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        super()._restore(state, arrays)
+        self.backfit_history_ = [float(value) for value in state.get("backfit", [])]
+
+    def in_words(self) -> str:
+        """The trained model in a few words, for people."""
+        if len(self.backfit_history_) < 2:
+            return super().in_words()
+        return f"{type(self).__name__} with {self.n_rounds_} back-fitted trees"
 
     def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
         if dataset.preferences is None:

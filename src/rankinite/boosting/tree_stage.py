@@ -1,4 +1,4 @@
-"""A round of boosted trees: λ and w, a tree grown on them for each output, and Newton steps."""
+"""A round of boosted trees: λ and w, a tree grown on them for each output, and their steps."""
 
 from __future__ import annotations
 
@@ -62,10 +62,16 @@ class TreeStage:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
         grown = _grow(grower, forces, bends, self._seed(round_number, output))
-        steps = newton_steps(grown, forces, bends, self.objective.longest_step, grower)
+        steps = self._steps(grown, forces, bends, self.scores[output])
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
         return tree
+
+    def _steps(
+        self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
+    ) -> np.ndarray:
+        """What each leaf of a tree would add to the scores, but for the learning rate."""
+        return newton_steps(grown, lam, w, self.objective.longest_step, self.grower)
 
     def _seed(self, round_number: int, output: int) -> np.uint64:
         parts = (self.seed, round_number, "tree")

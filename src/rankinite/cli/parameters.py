@@ -110,7 +110,17 @@ RANKER_OPTIONS = {
         others={"lambdaboost": "0.5", "ranknet": "0.02", "lambdarank": "0.005"},
     ),
     "step": RankerOption(
-        str, "newton", _STEPS, "Coefficients of lambdaboost: newton or least_squares."
+        str,
+        "newton",
+        _STEPS,
+        "Size of a step: newton, or line_search for lambdamart (one exact weight a tree), or "
+        "least_squares for lambdaboost.",
+    ),
+    "backfit": RankerOption(
+        int,
+        "0",
+        _STEPS,
+        "Most sweeps of lambdamart over its trees after the last, to find their weights anew.",
     ),
     "n_hidden": RankerOption(int, "10", _NETS, "Hidden units; 0 for a linear net."),
     "decay": RankerOption(

@@ -156,6 +156,16 @@ class LineSearcher:
                 "documents of which some are better than others"
             )
 
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether the lowest mean is the best."""
+        return self._evaluator.measure.lower_is_better
+
+    def value(self, scores: np.ndarray) -> float:
+        """The mean measure of scores as they are, ties in expectation; shape (n_rows,)."""
+        total, weight = mean_value(self._evaluator.values(scores), "skip", self._weights)
+        return total / weight
+
     def search(
         self, a: np.ndarray, b: np.ndarray, low: float, high: float, *, convex: bool = False
     ) -> LineSearch:
@@ -175,12 +185,12 @@ class LineSearcher:
         find = self._events_of_own if self._evaluator.judged is None else self._events
         values, alphas, changes = find(convex, float(low), float(high), a, b)
         total, weight = mean_value(values, "skip", self._weights)
-        order = np.argsort(alphas)
+        order = _by_alpha(alphas, changes)
         edges, totals = np.empty(len(alphas) + 2), np.empty(len(alphas) + 1)
         n_steps = add_up(alphas[order], changes[order], total, edges, totals)
         edges[0], edges[n_steps + 1] = low, high
         curve = Curve(edges[: n_steps + 2], totals[: n_steps + 1] / weight)
-        return _best(curve, self._evaluator.measure.lower_is_better)
+        return _best(curve, self.lower_is_better)
 
     def _events(
         self, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
@@ -283,6 +293,21 @@ class _Start(NamedTuple):
             np.empty(n_rows, np.int64),
             np.zeros(len(offsets) - 1, np.int64),
         )
+
+
+def _by_alpha(alphas: np.ndarray, changes: np.ndarray) -> np.ndarray:
+    """The order of events by α, and of those at the same α by change.
+
+    So the rounding of sums does not depend on the order of the queries: scores of trees have few
+    values, and many queries change at the same α.
+    """
+    order = np.argsort(alphas)
+    tied = np.zeros(len(order) + 1, bool)
+    tied[1:-1] = alphas[order[1:]] == alphas[order[:-1]]
+    tied = tied[1:] | tied[:-1]
+    some = order[tied]
+    order[tied] = some[np.lexsort((changes[some], alphas[some]))]
+    return order
 
 
 def _best(curve: Curve, lower_is_better: bool) -> LineSearch:

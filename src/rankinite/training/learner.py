@@ -28,7 +28,7 @@ Merit = Callable[[Mapping[str, Mapping[str, float]]], float]
 
 # Parameters that may differ between an interrupted run and the one that resumes it, of any
 # learner: they do not change what a round learns.
-_FREE_ON_RESUME = {"early_stopping", "n_threads", "verbose", "base_model"}
+_FREE_ON_RESUME = {"early_stopping", "backfit", "n_threads", "verbose", "base_model"}
 
 
 class Learner(Ranker):
