@@ -229,3 +229,18 @@ def test_random_damage_raises_only_errors_that_are_told(name, data):
             check_xgboost(bytes(altered))
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
         assert str(error)
+
+
+def test_our_own_files_are_known_whatever_they_begin_with(tmp_path):
+    """The first byte is a part of a length, and may be that of a pickle or of anything."""
+    train, _ = train_and_valid()
+    model = rk.LambdaMART(**QUICK).fit(train)
+    first_bytes = set()
+    for length in range(0, 256, 4):
+        model.feature_names_in_ = ["x" * length] + [f"f{i}" for i in range(1, train.n_features)]
+        model.save(tmp_path / "model.rk")
+        first_bytes.add((tmp_path / "model.rk").read_bytes()[0])
+        assert is_model_file(tmp_path / "model.rk")
+        again = load_base_model(tmp_path / "model.rk")
+        assert np.array_equal(again.predict(train.X), model.predict(train.X))
+    assert 0x80 in first_bytes and len(first_bytes) == 32

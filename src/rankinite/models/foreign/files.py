@@ -43,12 +43,22 @@ def is_model_file(path: str | os.PathLike[str]) -> bool:
     with Path(path).open("rb") as file:
         start = file.read(9)
     of_others = start.startswith((b"tree\n", b"tree\r\n", b"CBM1", b"{", b"\x80", b"binf"))
-    # Ours begins with the length of a header in eight bytes, of which text has no small ones.
-    return of_others or (start[8:] == b"{" and start[7:8] == b"\0")
+    return of_others or _is_own(start)
+
+
+def _is_own(content: bytes) -> bool:
+    """Whether a file is in our container: the length of a header in eight bytes, then JSON.
+
+    No header is so long that the last of these bytes is not 0, and text has no such bytes. The
+    first may be any, also one by which formats of others are known.
+    """
+    return content[7:9] == b"\0{"
 
 
 def _library_of(content: bytes, path: str | os.PathLike[str]) -> type[BoosterScorer] | None:
     """The library whose model this is; None for a model of this package."""
+    if _is_own(content):
+        return None
     if content.startswith((b"tree\n", b"tree\r\n")):
         return LightGBMScorer
     if content.startswith(b"CBM1"):
