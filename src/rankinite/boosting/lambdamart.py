@@ -236,13 +236,15 @@ class LambdaMART(BoostedTrees):
         if other is not None and len(other.backfit_history_) > 1:
             raise ParameterError(
                 "the checkpoint is a model that was back-fitted, so its trees are no longer those "
-                "of its rounds: resume with one that was saved before the last round"
+                "of its rounds: resume with a checkpoint that was saved while it trained"
             )
         return other
 
     def _own_state(self) -> tuple[State, Arrays]:
         state, arrays = super()._own_state()
-        return {**state, "backfit": self.backfit_history_}, arrays
+        if self.backfit_history_:
+            state["backfit"] = self.backfit_history_
+        return state, arrays
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         super()._restore(state, arrays)
