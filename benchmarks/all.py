@@ -21,6 +21,7 @@ SHORT = (
     "time_to_accuracy.py --repeats 1",
     "lambdas.py",
     "line_search.py",
+    "nets.py",
     "scoring.py",
     "reading.py",
     "binning.py",

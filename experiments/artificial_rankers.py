@@ -20,7 +20,7 @@ from table import accuracy_table
 QUERIES = (10_000, 5_000, 10_000)
 WIDTH = 3**0.5
 MEASURES = ("ndcg@10", "ndcg@3", "ndcg@1")
-LAMBDARANK_RATES = (0.001, 0.003, 0.01)
+LAMBDARANK_RATES = (0.0003, 0.001, 0.003)
 PAPER = {
     "LambdaMART": {"ndcg@10": 87.9, "ndcg@3": 81.7, "ndcg@1": 79.6},
     "McRank": {"ndcg@10": 83.7, "ndcg@3": 75.6, "ndcg@1": 72.2},

@@ -34,6 +34,7 @@ _HOMES = {
     "McRank": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
+    "Combination": "rankinite.ensemble",
     "load": "rankinite.models",
     "local_optimality": "rankinite.report",
     "RankiniteError": "rankinite.errors",

@@ -12,7 +12,7 @@ from rankinite.cli.app import app
 from rankinite.cli.reporting import one_line_errors
 from rankinite.errors import DataError, RankiniteWarning
 
-VERBS = ("demo", "train", "score", "evaluate", "compare", "optimality")
+VERBS = ("demo", "train", "score", "evaluate", "compare", "combine", "optimality")
 
 
 def test_version(run):

@@ -7,14 +7,13 @@ tree, a tree for each class or a feature with a coefficient, is the business of 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 
-from rankinite.training.run import Callback, Run
+from rankinite.training.run import Callback, Run, run_rounds
 
 
 @dataclass
@@ -76,19 +75,15 @@ def boost(
     earlier : sequence
         The members of an interrupted run, which are taken over.
     """
-    try:
-        stop = _take_over(run, earlier, stage, watched, callbacks)
-        started = time.perf_counter()
-        while run.n_done < run.n_rounds and not stop:
-            member = stage.learn(run.n_done)
-            _record(run, member, stage, watched)
-            run.seconds = time.perf_counter() - started
-            # Every callback sees every round, also the last one.
-            verdicts = [callback.after_round(run) for callback in callbacks]
-            stop = any(verdicts)
-    finally:
-        for callback in callbacks:
-            callback.finish(run)
+
+    def learn() -> bool:
+        _record(run, stage.learn(run.n_done), stage, watched)
+        return True
+
+    def begin() -> bool:
+        return _take_over(run, earlier, stage, watched, callbacks)
+
+    run_rounds(run, callbacks, learn, begin)
 
 
 def _take_over(

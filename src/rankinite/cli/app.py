@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import rankinite
+from rankinite.cli.combine import combine
 from rankinite.cli.compare import compare
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
@@ -21,7 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, train, score, evaluate, compare, optimality):
+for verb in (demo, train, score, evaluate, compare, combine, optimality):
     app.command()(verb)
 
 
@@ -38,7 +39,7 @@ def rankinite_command(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
     ] = False,
 ) -> None:
-    """Learn to rank: train, apply, evaluate and compare rankers.
+    """Learn to rank: train, apply, evaluate, compare and combine rankers.
 
     Data is SVMlight / LETOR text (also .gz and .zst), CSV, Parquet, or a saved dataset.
     """

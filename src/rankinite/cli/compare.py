@@ -12,6 +12,7 @@ import typer
 from rankinite.cli.inputs import (
     Expected,
     load_model,
+    named_files,
     read_judgements,
     read_like,
     read_scores,
@@ -75,7 +76,7 @@ def compare(
 
     check_blank(blank)
     wanted = measure_list(split_measures(measures))
-    models, files = _named(model or []), _named(scores or [])
+    models, files = named_files(model or []), named_files(scores or [])
     names = [*models, *files]
     if len(names) < 2:
         raise ParameterError(
@@ -92,19 +93,6 @@ def compare(
     values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
     comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
     typer.echo(_as_json(comparison) if as_json else _as_tables(comparison))
-
-
-def _named(options: list[str]) -> dict[str, Path]:
-    """Files by name; a file without one is called by its stem, or its path if the stem is taken."""
-    named: dict[str, Path] = {}
-    for text in options:
-        name, equals, rest = text.partition("=")
-        if equals and not Path(text).exists():
-            named[name] = Path(rest)
-        else:
-            stem = Path(text).stem
-            named[text if stem in named else stem] = Path(text)
-    return named
 
 
 def _scores_of_models(

@@ -139,6 +139,19 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     return model
 
 
+def named_files(options: list[str]) -> dict[str, Path]:
+    """Files by name; a file without one is called by its stem, or its path if the stem is taken."""
+    named: dict[str, Path] = {}
+    for text in options:
+        name, equals, rest = text.partition("=")
+        if equals and not Path(text).exists():
+            named[name] = Path(rest)
+        else:
+            stem = Path(text).stem
+            named[text if stem in named else stem] = Path(text)
+    return named
+
+
 def scores_by(ranker: Any, rows: Dataset, n_trees: int | None) -> np.ndarray:
     """Scores of the rows, by the model or by its first trees."""
     if n_trees is None:

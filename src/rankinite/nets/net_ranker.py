@@ -107,12 +107,11 @@ class NetRanker(Learner):
             name: self._watched(rows, name, dataset, base, standardizer)
             for name, rows in sets.items()
         }
-        leading = leading_set(sets) if sets else None
-        if self.early_stopping is not None and leading is not None:
-            check_watchable(watched[leading].evaluate(watched[leading].start), leading)
+        if self.early_stopping is not None:
+            name = leading_set(sets)
+            check_watchable(watched[name].evaluate(watched[name].start), name)
         watching = _fingerprint(sets)
-        lower = leading is not None and self._measure_on(sets[leading]).lower_is_better
-        settings = self._settings(dataset.n_features, lower)
+        settings = self._settings(dataset.n_features)
         run = NetRun(int(self.n_epochs), self._unit, state=settings.first_state())
         self._take_over(run, self._checkpoint(resume, order.fingerprint), watching)
 
@@ -124,13 +123,13 @@ class NetRanker(Learner):
 
         all_callbacks = self._all_callbacks(sets, callbacks, keep)
         try:
-            training.train(run, objective, settings, watched, leading, all_callbacks)
+            training.train(run, objective, settings, watched, self._merit(sets), all_callbacks)
         finally:
             # A run that failed before its first epoch leaves the model as it was.
             if run.n_done or run.diverged:
                 keep(run)
 
-    def _settings(self, n_features: int, lower_is_better: bool) -> Settings:
+    def _settings(self, n_features: int) -> Settings:
         return Settings(
             n_features=n_features,
             n_hidden=int(self.n_hidden),
@@ -139,7 +138,6 @@ class NetRanker(Learner):
             n_restarts=int(self.n_restarts),
             patience=int(self.patience),
             seed=int(self.random_state),
-            lower_is_better=lower_is_better,
         )
 
     def _watched(

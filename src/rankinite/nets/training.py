@@ -8,7 +8,6 @@ bits as one that was never interrupted.
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,9 @@ import numpy as np
 from rankinite.errors import RankiniteWarning
 from rankinite.nets.net import first_weights, score_standardized
 from rankinite.nets.objectives import NetObjective
-from rankinite.training import Callback, Run
+from rankinite.training import Callback
+from rankinite.training.learner import Merit
+from rankinite.training.run import Run, run_rounds
 
 # Weights beyond this are those of a net that diverges: its scores could be no numbers.
 _LARGEST = 1e150
@@ -79,7 +80,6 @@ class Settings:
     patience: int
     seed: int
     # Of the measure that is watched.
-    lower_is_better: bool = False
 
     def first_state(self) -> State:
         """Before the first epoch."""
@@ -94,12 +94,10 @@ class Settings:
         Parameters
         ----------
         value : float, optional
-            The validation measure; NaN if it has none on the set.
+            How good the weights are by the validation measure; NaN if it has no value there.
         n_done : int
             Epochs of the run, with this one.
         """
-        if value is not None and self.lower_is_better:
-            value = -value
         rate = state.rate * self.decay if cost > state.cost else state.rate
         state = replace(state, weights=weights, rate=rate, cost=cost)
         if value is None or (math.isnan(value) and state.best_value == -math.inf):
@@ -149,32 +147,28 @@ def train(
     objective: NetObjective,
     settings: Settings,
     watched: dict[str, WatchedRows],
-    leading: str | None,
+    merit: Merit | None,
     callbacks: Sequence[Callback] = (),
 ) -> None:
     """Train until the run has `n_rounds` epochs, a callback ends it or the net diverges.
 
     Parameters
     ----------
-    leading : str, optional
-        The watched set that decides which weights are best.
+    merit : function, optional
+        From the measures of an epoch to how good its weights are.
     """
-    try:
-        ends: list[Any] = [callback.ends for callback in callbacks if hasattr(callback, "ends")]
-        stop = run.n_taken_over > 0 and any(end(run) for end in ends)
-        started = time.perf_counter()
-        while run.n_done < run.n_rounds and not stop:
-            if not _epoch(run, objective, settings, watched, leading):
-                run.diverged = True
-                _warn(run, settings)
-                break
-            run.seconds = time.perf_counter() - started
-            # Every callback sees every epoch, also the last one.
-            verdicts = [callback.after_round(run) for callback in callbacks]
-            stop = any(verdicts)
-    finally:
-        for callback in callbacks:
-            callback.finish(run)
+    ends: list[Any] = [callback.ends for callback in callbacks if hasattr(callback, "ends")]
+
+    def learn() -> bool:
+        run.diverged = not _epoch(run, objective, settings, watched, merit)
+        if run.diverged:
+            _warn(run, settings)
+        return not run.diverged
+
+    def begin() -> bool:
+        return run.n_taken_over > 0 and any(end(run) for end in ends)
+
+    run_rounds(run, callbacks, learn, begin)
 
 
 def _epoch(
@@ -182,7 +176,7 @@ def _epoch(
     objective: NetObjective,
     settings: Settings,
     watched: dict[str, WatchedRows],
-    leading: str | None,
+    merit: Merit | None,
 ) -> bool:
     """Add an epoch to the run; False leaves it as it was, for the net has diverged."""
     weights = run.state.weights.copy()
@@ -195,7 +189,7 @@ def _epoch(
         if not np.isfinite(scores).all():
             return False
         values.setdefault(name, {}).update(rows.evaluate(scores))
-    value = None if leading is None else list(values[leading].values())[-1]
+    value = None if merit is None else merit(values)
     state = settings.next_state(run.state, weights, cost, value, run.n_done + 1)
     # State and history together, so that neither is ahead of the other.
     run.state = state

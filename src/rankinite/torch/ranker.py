@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import math
 import os
-import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ from rankinite.torch.module import (
 from rankinite.torch.threads import threads_for
 from rankinite.training import Callback, Learner, Run
 from rankinite.training.learner import Merit
+from rankinite.training.run import run_rounds
 from rankinite.training.watching import check_like, check_watchable, leading_set
 
 _KIND = "TorchRanker"
@@ -236,27 +236,21 @@ class TorchRanker(Learner):
         callbacks: Sequence[Callback],
     ) -> None:
         """Train epoch after epoch, and keep the weights of the best, or of the last."""
-        started = time.perf_counter()
-        try:
-            stop = False
-            while run.n_done < run.n_rounds and not stop:
-                cost = epochs.learn(run.n_done)
-                if not math.isfinite(cost):
-                    kept.diverged = True
-                    self._warn_of_nan(run.n_done)
-                    break
-                values = {"train": {"cost": cost}}
-                for name, rows in watched.items():
-                    values.setdefault(name, {}).update(rows.measure(epochs.module, prepare))
-                kept.look_at(epochs.module, None if merit is None else merit(values))
-                run.note(values)
-                run.seconds = time.perf_counter() - started
-                # Every callback sees every round, also the last one.
-                verdicts = [callback.after_round(run) for callback in callbacks]
-                stop = any(verdicts)
-        finally:
-            for callback in callbacks:
-                callback.finish(run)
+
+        def learn() -> bool:
+            cost = epochs.learn(run.n_done)
+            if not math.isfinite(cost):
+                kept.diverged = True
+                self._warn_of_nan(run.n_done)
+                return False
+            values = {"train": {"cost": cost}}
+            for name, rows in watched.items():
+                values.setdefault(name, {}).update(rows.measure(epochs.module, prepare))
+            kept.look_at(epochs.module, None if merit is None else merit(values))
+            run.note(values)
+            return True
+
+        run_rounds(run, callbacks, learn)
 
     def _warn_of_nan(self, n_done: int) -> None:
         warnings.warn(

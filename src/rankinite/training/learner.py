@@ -174,6 +174,11 @@ class Learner(Ranker):
             return
         base = as_scorer(self.base_model)
         check_base(base, dataset)
+        if getattr(base, "needs_queries", False):
+            raise ParameterError(
+                "base_model normalises the scores of each query by themselves, and a base model "
+                "scores documents one by one: use a Combination with normalize='data'"
+            )
         if any(isinstance(callback, Checkpoint) for callback in callbacks):
             to_state(base)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -61,3 +63,32 @@ class Callback(Protocol):
 
     def finish(self, run: Run) -> None:
         """The run has ended, in whatever way."""
+
+
+def run_rounds(
+    run: Run,
+    callbacks: Sequence[Callback],
+    learn: Callable[[], bool],
+    begin: Callable[[], bool] = lambda: False,
+) -> None:
+    """Learn round after round, until the run has all of them or something ends it.
+
+    Parameters
+    ----------
+    learn : function
+        Adds a round to the run; False says that there is no going on.
+    begin : function
+        What comes before the first round, such as taking over those of an interrupted run; True
+        says that these have ended the run.
+    """
+    try:
+        stop = begin()
+        started = time.perf_counter()
+        while run.n_done < run.n_rounds and not stop and learn():
+            run.seconds = time.perf_counter() - started
+            # Every callback sees every round, also the last one.
+            verdicts = [callback.after_round(run) for callback in callbacks]
+            stop = any(verdicts)
+    finally:
+        for callback in callbacks:
+            callback.finish(run)
