@@ -59,8 +59,9 @@ class LambdaMART(BoostedTrees):
         How far a tree goes: Newton steps, each leaf its own; or the mean λ of each leaf, all
         times one α between 0.1 and 100 with which the measure on the training data is best, found
         exactly (Wu et al. 2008, sections 3 and 5.6). α counts Newton steps of the whole tree. With
-        ``learning_rate=1`` the training measure never gets worse: if each of these α would make it
-        so, one below 0.1 is taken. With another rate it may, for α is chosen for the whole step.
+        ``learning_rate=1`` the training measure never gets worse: if each α would make it so, every
+        leaf has an α of its own, and leaves that cannot help stay where they are. With another rate
+        it may get worse, for α is chosen for the whole step.
     backfit : int
         Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
         which the measure on the training data is best while the others stand. It ends when a sweep
