@@ -208,23 +208,43 @@ class WrongOnTop(rk.Measure):
 
 @pytest.mark.parametrize("measure", ["p@1", WrongOnTop()], ids=str)
 @pytest.mark.parametrize(
-    ("scores", "tree", "rate", "low", "high"),
+    ("scores", "steps", "low", "high"),
     [
-        # The wrong document comes up at 0.05: a whole step stays below, a part of one does not.
-        ([1.0, 0.95], [0.0, 1.0], 1.0, 0.0, 0.05),
-        ([1.0, 0.95], [0.0, 1.0], 0.5, 0.1, 100.0),
-        # They tie, and any step is worse.
-        ([0.0, 0.0], [0.0, 1.0], 1.0, 0.0, 0.0),
-        ([0.0, 0.0], [0.0, 1.0], 0.5, 0.1, 100.0),
-        # The right one comes up at 3.
-        ([0.0, 3.0], [1.0, 0.0], 1.0, 3.0, 100.0),
-        # All are as good: the Newton step.
-        ([1.0, 0.0], [1.0, 0.0], 1.0, 1.0, 1.0),
+        # The right document, the first, comes up at 3.
+        ([0.0, 3.0], [1.0, 0.0], [3.0, 0.0], [100.0, 0.0]),
+        # Both leaves move, and the second does no harm as far as it goes.
+        ([5.0, 0.0], [1.0, 1.0], [1.0, 0.1], [1.0, 6.0]),
+        # The wrong document comes up at 0.05.
+        ([1.0, 0.95], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]),
+        # They tie, and a step down of the wrong one is the best.
+        ([0.0, 0.0], [0.0, -1.0], [0.0, -1.0], [0.0, -1.0]),
+        ([0.0, 0.0], [0.0, 1.0], [0.0, 0.0], [0.0, 0.0]),
     ],
     ids=str,
 )
-def test_weights_that_lose(scores, tree, rate, low, high, measure):
+def test_leaf_by_leaf(scores, steps, low, high, measure):
     data = rk.Dataset(np.zeros((2, 1)), np.array([1.0, 0.0]), qid=[0, 0])
     grower = SimpleNamespace(communicator=Serial())
-    stage = LineSearchStage(None, grower, None, rate, 0, rk.measure(measure), data)
-    assert low <= stage._weight(np.array(scores), np.array(tree)) <= high
+    stage = LineSearchStage(None, grower, None, 1.0, 0, rk.measure(measure), data)
+    grown = SimpleNamespace(rows=np.arange(2), starts=np.arange(2), stops=np.arange(1, 3))
+    scores, steps = np.array(scores), np.array(steps)
+    found = stage._leaf_by_leaf(grown, steps, scores, stage._searcher.value(scores))
+    assert (found >= low).all() and (found <= high).all()
+
+
+def test_trees_that_lose_do_not_stop_the_training(monkeypatch):
+    train, _ = train_and_valid()
+    lost, leaf_by_leaf = [], LineSearchStage._leaf_by_leaf
+
+    def noted(self, *args):
+        lost.append(leaf_by_leaf(self, *args))
+        return lost[-1]
+
+    monkeypatch.setattr(LineSearchStage, "_leaf_by_leaf", noted)
+    model = make(normalize=False, n_estimators=80).fit(train, valid={"train": train})
+    values = np.array(model.history_["train"]["ndcg@10"])
+    assert any(steps.any() for steps in lost)
+    assert (np.diff(values) >= 0).all() and values[-1] > 0.97
+    lost.clear()
+    make(normalize=False, n_estimators=80, learning_rate=0.9).fit(train)
+    assert lost == []

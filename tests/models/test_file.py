@@ -266,6 +266,8 @@ def test_states_that_are_incomplete_or_wrong(tmp_path):
         ("params", None),
         ("params", {"depth": 3}),
         ("params", {"learning_rate": -1}),
+        ("backfit", "often"),
+        ("backfit", 3),
         ("base", "linear"),
         ("base", {}),
     ):

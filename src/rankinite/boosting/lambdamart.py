@@ -59,8 +59,9 @@ class LambdaMART(BoostedTrees):
         How far a tree goes: Newton steps, each leaf its own; or the mean λ of each leaf, all
         times one α between 0.1 and 100 with which the measure on the training data is best, found
         exactly (Wu et al. 2008, sections 3 and 5.6). α counts Newton steps of the whole tree. With
-        ``learning_rate=1`` the training measure never gets worse: if each of these α would make it
-        so, one below 0.1 is taken. With another rate it may, for α is chosen for the whole step.
+        ``learning_rate=1`` the training measure never gets worse: if each α would make it so, every
+        leaf has an α of its own, and leaves that cannot help stay where they are. With another rate
+        it may get worse, for α is chosen for the whole step.
     backfit : int
         Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
         which the measure on the training data is best while the others stand. It ends when a sweep
@@ -236,13 +237,15 @@ class LambdaMART(BoostedTrees):
         if other is not None and len(other.backfit_history_) > 1:
             raise ParameterError(
                 "the checkpoint is a model that was back-fitted, so its trees are no longer those "
-                "of its rounds: resume with one that was saved before the last round"
+                "of its rounds: resume with a checkpoint that was saved while it trained"
             )
         return other
 
     def _own_state(self) -> tuple[State, Arrays]:
         state, arrays = super()._own_state()
-        return {**state, "backfit": self.backfit_history_}, arrays
+        if self.backfit_history_:
+            state["backfit"] = self.backfit_history_
+        return state, arrays
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         super()._restore(state, arrays)

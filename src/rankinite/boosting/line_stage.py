@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from rankinite.boosting.objectives import Objective, document_weights
-from rankinite.boosting.tree_stage import TreeStage
+from rankinite.boosting.tree_stage import TreeStage, newton_steps
 from rankinite.combine.searching import MODES, LineSearcher
 from rankinite.data import Dataset
 from rankinite.measures import Measure
@@ -27,6 +27,8 @@ BOUNDS = MODES["additive"]
 
 class LineSearchStage(TreeStage):
     """Learns one tree a round, with the mean λ of its rows in every leaf and one weight for all.
+
+    With a learning rate of 1 the training measure never gets worse.
 
     Parameters
     ----------
@@ -73,30 +75,52 @@ class LineSearchStage(TreeStage):
         steps = _newton_length(means, forces, bends, self.objective.longest_step) * means
         tree = np.zeros_like(scores)
         add_grown_tree(grown, steps, tree)
-        return self._weight(scores, tree) * steps
+        alpha = self._weight(scores, tree)
+        # Of a part of a step it cannot be said that it does no harm.
+        if self.learning_rate == 1.0:
+            present = self._searcher.value(scores)
+            if self._is_worse(self._searcher.value(scores + alpha * tree), present):
+                own_steps = newton_steps(grown, lam, w, self.objective.longest_step, self.grower)
+                return self._leaf_by_leaf(grown, own_steps, scores, present)
+        return alpha * steps
+
+    def _leaf_by_leaf(
+        self, grown: GrownTree, steps: np.ndarray, scores: np.ndarray, present: float
+    ) -> np.ndarray:
+        """Steps with a weight for each leaf, found one after the other; 0 where all weights lose.
+
+        This is for trees that lose with every weight: they would stop the training, for the next
+        tree would be the same. What is compared are the scores that training goes on with, to the
+        last bit.
+
+        Parameters
+        ----------
+        steps : ndarray of float64, shape (n_leaves,)
+            The Newton step of each leaf.
+        present : float
+            The mean measure at the scores.
+        """
+        weights = np.zeros_like(steps)
+        for leaf in np.flatnonzero(steps):
+            tree = np.zeros_like(scores)
+            tree[grown.rows[grown.starts[leaf] : grown.stops[leaf]]] = steps[leaf]
+            alpha = self._weight(scores, tree)
+            moved = scores + alpha * tree
+            value = self._searcher.value(moved)
+            if not self._is_worse(value, present):
+                weights[leaf], scores, present = alpha, moved, value
+        return weights * steps
 
     def _weight(self, scores: np.ndarray, tree: np.ndarray) -> float:
-        """The best α inside `BOUNDS`.
+        """The best α inside `BOUNDS`."""
+        low, high = self._searcher.search(scores, tree, *BOUNDS).interval
+        # Nearest to 1 in the middle half of the interval, by logarithms: the middle if it is
+        # narrow; but where the measure does not care, as for the first tree, under which all α
+        # rank alike, the Newton step decides.
+        middle = math.sqrt(low * high)
+        return min(max(1.0, math.sqrt(low * middle)), math.sqrt(middle * high))
 
-        If whole steps are taken, and each of these makes the measure worse, it is the best below
-        them: right of 0 the measure is the present one wherever no documents tie, so a tree comes
-        to nothing only if even that is worse. What is compared are the scores that training goes
-        on with, to the last bit, so the training measure never gets worse. Of a part of a step that
-        cannot be said, and the lower bound keeps the training going.
-        """
-        searcher = self._searcher
-        alpha = _towards_newton(*searcher.search(scores, tree, *BOUNDS).interval)
-        if self.learning_rate != 1.0:
-            return alpha
-        present = searcher.value(scores)
-        if self._is_worse(scores + alpha * tree, present):
-            alpha = searcher.search(scores, tree, 0.0, BOUNDS[0]).alpha
-            if self._is_worse(scores + alpha * tree, present):
-                return 0.0
-        return alpha
-
-    def _is_worse(self, scores: np.ndarray, present: float) -> bool:
-        value = self._searcher.value(scores)
+    def _is_worse(self, value: float, present: float) -> bool:
         return value > present if self._searcher.lower_is_better else value < present
 
 
@@ -112,13 +136,3 @@ def _newton_length(
     force, bend = float((forces * means).sum()), float((bends * means * means).sum())
     most = longest / float(np.abs(means).max())
     return min(force / bend, most) if bend > 0.0 else most
-
-
-def _towards_newton(low: float, high: float) -> float:
-    """The number nearest to 1 in the middle half of an interval, by logarithms.
-
-    In a narrow interval this is the middle. But where the measure does not care, as for the first
-    tree, under which all α rank alike, the Newton step decides.
-    """
-    middle = math.sqrt(low * high)
-    return min(max(1.0, math.sqrt(low * middle)), math.sqrt(middle * high))
