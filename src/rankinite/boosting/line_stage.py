@@ -129,8 +129,9 @@ def _newton_length(
 ) -> float:
     """The Newton step along the tree with these leaves: the unit of α.
 
-    λs are as large as the measure, `normalize` and σ make them; in this unit the best α is about 1
-    for all. No leaf moves further than `longest`.
+    The best weight of the means themselves goes with 1/σ², and would leave the bounds for a small
+    or large σ; in this unit σ scales the scores and changes nothing else. The best α is then mostly
+    near 1, and lower for MRR and P@k without `normalize`. No leaf moves further than `longest`.
     """
     # Not by BLAS, whose sums depend on its threads.
     force, bend = float((forces * means).sum()), float((bends * means * means).sum())
