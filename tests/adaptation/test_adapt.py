@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.adaptation import METHODS
+from rankinite.adaptation import METHODS as ALL_METHODS
 from rankinite.adaptation.adapting import _halves
 
+# What there is with one background.
+METHODS = [name for name in ALL_METHODS if name != "interpolation_all"]
 SHAPE = {"n_docs": 12, "n_features": 5, "shared": 0.6, "n_terms": 20}
 QUICK = {
     "ranker": rk.LambdaMART(n_estimators=12, max_leaf_nodes=5, early_stopping=5),
@@ -108,6 +110,45 @@ def test_one_method_alone(adapted, sets, tmp_path, method, members):
     assert (tmp_path / "alone.rk").read_bytes() == (tmp_path / "among.rk").read_bytes()
 
 
+def test_several_backgrounds(general, sets, tmp_path):
+    large, train, valid, test = sets
+    third = rk.artificial(60, market=2, **SHAPE)
+    weights = np.linspace(-1, 1, 5)
+    adapted = rk.adapt(
+        large, train, valid, test, others={"third": third, "linear": weights}, **QUICK
+    )
+    names = ["background", "third", "linear", *ALL_METHODS]
+    assert sorted(adapted.models) == sorted(names)
+    assert sorted(adapted.test.evaluations) == sorted(names)
+    combined = adapted.models["interpolation_all"]
+    members = ["background", "third", "linear", "in_domain", "expanded"]
+    assert list(combined.rankers) == members
+    # On the data that chose the weights no member alone is better.
+    best = rk.evaluate(combined, valid)["ndcg@10"]
+    for name in members:
+        assert best >= rk.evaluate(adapted.models[name], valid)["ndcg@10"] - 1e-12
+    path = tmp_path / "model.rk"
+    combined.save(path)
+    assert np.array_equal(rk.load(path).predict(test), combined.predict(test))
+    alone = rk.adapt(
+        general, train, valid, others={"third": third}, method="interpolation_all", **QUICK
+    )
+    assert list(alone.models) == ["background", "third", "in_domain", "interpolation_all"]
+    assert list(alone.model.rankers) == ["background", "third", "in_domain"]
+
+
+def test_an_other_background_may_be_the_best(sets):
+    _, train, valid, _ = sets
+    labels = {row.tobytes(): label for row, label in zip(valid.X, valid.y, strict=True)}
+
+    def oracle(X):
+        return np.array([labels.get(row.tobytes(), 0.0) for row in X])
+
+    adapted = rk.adapt(np.ones(5), train, valid, others={"oracle": oracle}, **QUICK)
+    assert adapted.method == "oracle"
+    assert rk.evaluate(adapted.model, valid)["ndcg@10"] == 1.0
+
+
 def test_a_model_as_background(general, sets, tmp_path):
     found = rk.adapt(general, *sets[1:3], **QUICK)
     expected = [
@@ -194,6 +235,9 @@ def test_nothing_is_near(sets):
         ({"boost": rk.LambdaBoost(base_model=np.ones(5))}, "boost has a base_model"),
         ({"ranker": 5}, "ranker must be an untrained Learner"),
         ({"expansion": {"distance": 1}}, "not 'distance'"),
+        ({"method": "interpolation_all"}, "several backgrounds, and there is one"),
+        ({"others": [np.ones(5)]}, "others must be a dict of backgrounds by name"),
+        ({"others": {"in_domain": np.ones(5)}}, "a background called 'in_domain'"),
     ],
 )
 def test_wrong_parameters(general, sets, options, message):

@@ -59,6 +59,19 @@ def test_from_a_lightgbm_text(run, files, words, tmp_path):
     assert rk.load(out).predict(train).shape == (480,)
 
 
+def test_more_backgrounds(run, files, words, tmp_path):
+    out = tmp_path / "adapted.rk"
+    rk.LambdaBoost(n_estimators=5).fit(rk.read(files / "train.txt")).save(tmp_path / "line.rk")
+    others = ("--other", tmp_path / "line.rk", "--other", f"mine={files / 'ranker.rk'}")
+    more = ("--method", "interpolation_all", "--quiet", "--model", out)
+    result = run(*words, "--background", files / "ranker.rk", *others, *more)
+    assert (result.code, result.err) == (0, "")
+    assert {"background", "line", "mine"} <= {
+        line.split(" ")[0] for line in result.out.splitlines()
+    }
+    assert list(rk.load(out).rankers) == ["background", "line", "mine", "in_domain"]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

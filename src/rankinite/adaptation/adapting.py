@@ -15,13 +15,14 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite.adaptation.methods import (
+    ALL,
     BACKGROUND,
-    MEMBERS,
     METHODS,
     NEED_EXPANSION,
     Recipes,
     Workshop,
     altered,
+    members_of,
 )
 from rankinite.adaptation.table import in_table
 from rankinite.data import Dataset, Expansion, expand
@@ -88,6 +89,7 @@ def adapt(
     valid: Dataset,
     test: Dataset | None = None,
     *,
+    others: Mapping[str, Any] | None = None,
     method: str | None = None,
     measure: str | Measure = "ndcg@10",
     ranker: Any = None,
@@ -109,6 +111,9 @@ def adapt(
         The target's training and validation data.
     test : Dataset, optional
         To compare the models on at the end; it takes no part in the choice.
+    others : mapping from str, optional
+        More backgrounds by name, such as other markets, each like `background`. They take part in
+        "interpolation_all" and in the comparison.
     method : str, optional
         One of `rankinite.adaptation.METHODS`; by default all are trained, and the best by
         validation is chosen.
@@ -117,6 +122,7 @@ def adapt(
         - "expanded": trained on what `rankinite.expand` makes of it; needs background data.
         - "interpolation": background and in_domain with the best weight between them.
         - "interpolation3": background, in_domain and expanded.
+        - "interpolation_all": these and all `others`, as far as they are there.
         - "lambdaboost": features added to the background ranker.
         - "lambdasmart": trees added to the background ranker.
         - "lambdasmart_random": the same with 70 % of the rows and features drawn at every node.
@@ -159,23 +165,28 @@ def adapt(
     """
     say = _printing if verbose else _silent
     by = _checked_measure(measure)
-    _check_method(method, background)
+    others = _checked_others(others)
+    _check_method(method, background, others)
     options = _expansion_options(expansion)
     for_all = {"measure": measure, "random_state": random_state, "n_threads": n_threads}
     recipes = Recipes.of(for_all, ranker=ranker, boost=boost, smart=smart)
     for what, rows in (("train", train), ("valid", valid), ("test", test)):
         _check_data(what, rows, train)
     halves = _halves(valid, by, random_state)
-    methods = _wanted(method, isinstance(background, Dataset))
+    methods = _wanted(method, others, isinstance(background, Dataset))
     grown = None
     if any(each in NEED_EXPANSION for each in methods):
         grown = expand(train, background, random_state=random_state, n_threads=n_threads, **options)
         say(str(grown))
         methods = _without_expansion(methods, method) if grown.n_rows == 0 else methods
-    base = _background_ranker(background, train, recipes, random_state, say)
-    data = None if grown is None else grown.dataset
-    workshop = Workshop(base, train, data, recipes, measure, say)
-    names = [BACKGROUND, *methods]
+    base, *more = (
+        _background_ranker(each, name, train, recipes, random_state, say)
+        for name, each in {BACKGROUND: background, **others}.items()
+    )
+    data = None if grown is None or grown.n_rows == 0 else grown.dataset
+    rankers = dict(zip(others, more, strict=True))
+    workshop = Workshop(base, rankers, train, data, recipes, measure, say)
+    names = [BACKGROUND, *others, *methods]
     with threads(n_threads):
         measured = {name: _cross_fitted(workshop, name, valid, halves) for name in names}
         shown = list(dict.fromkeys([*MEASURES, str(by)]))
@@ -186,7 +197,7 @@ def adapt(
     model = models[chosen]
     if not isinstance(model, Ranker):
         # The background's own kind may lack what all rankers have, such as scoring a Dataset.
-        model = Combination({BACKGROUND: model}, n_threads=n_threads).fit(valid)
+        model = Combination({chosen: model}, n_threads=n_threads).fit(valid)
     return Adaptation(chosen, model, models, validation, tested, grown)
 
 
@@ -208,9 +219,25 @@ def _checked_measure(spec: str | Measure) -> Measure:
     return by
 
 
-def _check_method(method: str | None, background: Any) -> None:
+def _checked_others(others: Mapping[str, Any] | None) -> dict[str, Any]:
+    if others is not None and not isinstance(others, Mapping):
+        raise ParameterError(
+            f"others must be a dict of backgrounds by name, got a {type(others).__name__}"
+        )
+    for name in others or {}:
+        if name == BACKGROUND or name in METHODS:
+            raise ParameterError(f"others has a background called {name!r}, as a method: rename it")
+    return dict(others or {})
+
+
+def _check_method(method: str | None, background: Any, others: Mapping[str, Any]) -> None:
     if method is None:
         return
+    if method == ALL and not others:
+        raise ParameterError(
+            f"method {ALL!r} interpolates between several backgrounds, and there is one: pass "
+            "others, or choose another method"
+        )
     if method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if method in NEED_EXPANSION and not isinstance(background, Dataset):
@@ -237,11 +264,16 @@ def _check_data(what: str, rows: Dataset | None, train: Dataset) -> None:
         )
 
 
-def _wanted(method: str | None, has_data: bool) -> list[str]:
+def _wanted(method: str | None, others: Mapping[str, Any], has_data: bool) -> list[str]:
     """The methods to train: the one asked for with what it is made of, or all that are possible."""
     if method is not None:
-        return [*(each for each in MEMBERS.get(method, ()) if each != BACKGROUND), method]
-    return [each for each in METHODS if has_data or each not in NEED_EXPANSION]
+        members = members_of(method, others, has_data)
+        return [*(each for each in members if each in METHODS), method]
+    return [
+        each
+        for each in METHODS
+        if (has_data or each not in NEED_EXPANSION) and (others or each != ALL)
+    ]
 
 
 def _expansion_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -272,14 +304,19 @@ def _without_expansion(methods: Sequence[str], method: str | None) -> list[str]:
 
 
 def _background_ranker(
-    background: Any, train: Dataset, recipes: Recipes, random_state: int, say: Callable[[str], None]
+    background: Any,
+    name: str,
+    train: Dataset,
+    recipes: Recipes,
+    random_state: int,
+    say: Callable[[str], None],
 ) -> Any:
-    """The background ranker, trained if the background is data."""
+    """The ranker of a background, trained if the background is data."""
     if not isinstance(background, Dataset):
         base = as_scorer(background)
         check_base(base, train)
         return base
-    _check_data(BACKGROUND, background, train)
+    _check_data(name, background, train)
     started = time.perf_counter()
     learner = altered(recipes.ranker)
     if getattr(learner, "early_stopping", None) is None:
@@ -288,7 +325,7 @@ def _background_ranker(
         most, rest = _cut(background, 1.0 - HELD_OUT, random_state)
         learner.fit(most, valid=rest)
     seconds = time.perf_counter() - started
-    say(f"{BACKGROUND}: {learner.in_words()} ({seconds:.1f} s)")
+    say(f"{name}: {learner.in_words()} ({seconds:.1f} s)")
     return learner
 
 

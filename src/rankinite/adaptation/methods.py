@@ -8,7 +8,7 @@ what several methods need is trained once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ METHODS = {
     "expanded": "trained on the target's data and what is near to it in the background data",
     "interpolation": "background and in_domain, by the best weight between them",
     "interpolation3": "background, in_domain and expanded, by the best weights",
+    "interpolation_all": "background, other rankers, in_domain and expanded, by the best weights",
     "lambdaboost": "background plus weighted features",
     "lambdasmart": "background plus trees",
     "lambdasmart_random": "the same, with 70 % of the rows and features drawn at every node",
@@ -34,6 +35,7 @@ MEMBERS = {
     "interpolation": (BACKGROUND, "in_domain"),
     "interpolation3": (BACKGROUND, "in_domain", "expanded"),
 }
+ALL = "interpolation_all"
 NEED_EXPANSION = ("expanded", "interpolation3")
 DRAWN = 0.7
 """The share that `lambdasmart_random` draws, that of Gao et al. 2009, section 5.3."""
@@ -86,6 +88,13 @@ def altered(learner: Any, **parameters: Any) -> Any:
     return type(learner)(**{**learner.get_params(deep=False), **parameters})
 
 
+def members_of(method: str, others: Iterable[str], has_grown: bool) -> tuple[str, ...]:
+    """The rankers between which a method interpolates; none if it is another kind of method."""
+    if method == ALL:
+        return (BACKGROUND, *others, "in_domain", *(["expanded"] if has_grown else []))
+    return MEMBERS.get(method, ())
+
+
 class Workshop:
     """Trains methods, and remembers what it has trained.
 
@@ -93,6 +102,8 @@ class Workshop:
     ----------
     background : scorer
         Trained.
+    others : dict of str to scorer
+        Rankers of other domains, trained, which take part in the interpolation of all.
     train : Dataset
         The target's training data.
     grown : Dataset or None
@@ -107,13 +118,15 @@ class Workshop:
     def __init__(
         self,
         background: Any,
+        others: dict[str, Any],
         train: Dataset,
         grown: Dataset | None,
         recipes: Recipes,
         measure: Any,
         tell: Callable[[str], None],
     ) -> None:
-        self.background, self.train, self.grown = background, train, grown
+        self.background, self.others = background, others
+        self.train, self.grown = train, grown
         self.recipes, self.measure, self.tell = recipes, measure, tell
         self._made: dict[tuple[str, str], Any] = {}
 
@@ -128,9 +141,12 @@ class Workshop:
         """
         if method == BACKGROUND:
             return self.background
+        if method in self.others:
+            return self.others[method]
         key = method, occasion
         if key not in self._made:
-            members = {name: self.make(name, tuning, occasion) for name in MEMBERS.get(method, ())}
+            names = members_of(method, self.others, self.grown is not None)
+            members = {name: self.make(name, tuning, occasion) for name in names}
             started = time.perf_counter()
             model = self._trained(method, members, tuning)
             seconds = time.perf_counter() - started

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, read_like
+from rankinite.cli.inputs import Expected, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Label, Qid, Threads
 from rankinite.cli.outputs import check_writable
 
@@ -34,13 +34,21 @@ def adapt(
     test: Annotated[
         Path | None, typer.Option(show_default=False, help="Others, to compare on at the end.")
     ] = None,
+    other: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]MODEL|DATA",
+            show_default=False,
+            help="One more background, to interpolate with; may be given several times.",
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
             metavar="NAME",
             show_default="the best by validation",
-            help="in_domain, expanded, interpolation, interpolation3, lambdaboost, lambdasmart or "
-            "lambdasmart_random.",
+            help="in_domain, expanded, interpolation, interpolation3, interpolation_all, "
+            "lambdaboost, lambdasmart or lambdasmart_random.",
         ),
     ] = None,
     measure: Annotated[
@@ -109,6 +117,10 @@ def adapt(
     trees = rk.LambdaMART(measure=measure, max_leaf_nodes=max_leaf_nodes, **rounds)
     trees._check_params()
     start, expected = _read_background(background, label, qid, n_features)
+    others = {
+        name: _read_background(path, label, qid, n_features)[0]
+        for name, path in named_files(other or []).items()
+    }
     paths = {"train": train, "valid": valid} | ({} if test is None else {"test": test})
     data = {name: read_like(p, expected, label=label, qid=qid) for name, p in paths.items()}
     if not quiet:
@@ -118,6 +130,7 @@ def adapt(
     adapted = rk.adapt(
         start,
         **data,
+        others=others,
         method=method,
         measure=measure,
         ranker=trees,
