@@ -238,6 +238,14 @@ def test_nothing_is_near(sets):
         ({"method": "interpolation_all"}, "several backgrounds, and there is one"),
         ({"others": [np.ones(5)]}, "others must be a dict of backgrounds by name"),
         ({"others": {"in_domain": np.ones(5)}}, "a background called 'in_domain'"),
+        ({"others": {1: np.ones(5)}, "method": "lambdaboost"}, "must be texts, got 1"),
+        ({"others": {"x": "a.rk"}}, "the ranker 'x' is the path 'a.rk'"),
+        ({"others": {"x": None}}, "the ranker 'x' cannot be used"),
+        ({"expansion": 3}, "expansion must be a dict"),
+        ({"expansion": ["n_neighbors"]}, "expansion must be a dict"),
+        ({"method": ["in_domain"]}, "method must be one of"),
+        ({"random_state": -1}, "random_state must be a whole number"),
+        ({"random_state": None}, "random_state must be a whole number"),
     ],
 )
 def test_wrong_parameters(general, sets, options, message):
@@ -252,13 +260,26 @@ def test_wrong_data(general, sets):
         rk.adapt(general, train, narrow, **QUICK)
     with pytest.raises(rk.DataError, match="background data has 4 features"):
         rk.adapt(narrow, train, valid, method="in_domain", **QUICK)
-    with pytest.raises(rk.DataError, match="base_model has 5 features"):
+    with pytest.raises(rk.DataError, match="the ranker 'background' has 5 features"):
         rk.adapt(general, narrow, narrow, **QUICK)
     with pytest.raises(rk.DataError, match="train data has no labels"):
         rk.adapt(general, rk.Dataset(train.X, qid=np.arange(240) // 12), valid, **QUICK)
+    with pytest.raises(rk.DataError, match="train must be a Dataset, got a NoneType"):
+        rk.adapt(general, None, valid, **QUICK)
     with pytest.raises(rk.DataError, match="valid must be a Dataset"):
         rk.adapt(general, train, valid.X, **QUICK)
     with pytest.raises(rk.DataError, match="at least 4"):
         rk.adapt(general, train, valid.select_queries([0, 1, 2]), **QUICK)
     with pytest.raises(rk.DataError, match="too few to hold some out"):
         rk.adapt(large.select_queries([0, 1]), train, valid, method="in_domain", **QUICK)
+
+
+def test_labels_that_only_the_measure_itself_can_measure(sets):
+    halved = [
+        rk.Dataset(each.X, each.labels / 2, qid=np.repeat(each.qids, each.query_sizes))
+        for each in sets
+    ]
+    adapted = rk.adapt(*halved, measure="pairs", method="interpolation", **QUICK)
+    assert str(adapted).splitlines()[0].split() == ["validation", "pairs"]
+    with pytest.raises(rk.DataError, match="whole numbers"):
+        rk.adapt(*halved, method="interpolation", **QUICK)

@@ -80,6 +80,8 @@ def test_more_backgrounds(run, files, words, tmp_path):
         (("--method", "interpolation3"), "background is a model"),
         (("--measure", "magic"), "magic"),
         (("--threads", "0"), "threads must be"),
+        (("--seed", "-1"), "seed must be"),
+        (("--other", "a=x.rk", "--other", "a=y.rk"), "two backgrounds have the same name"),
         (("--model", "absent/adapted.rk"), "there is no folder"),
         (("--max-leaf-nodes", "1"), "max_leaf_nodes"),
     ],
@@ -91,3 +93,25 @@ def test_mistakes_are_one_sentence(run, files, words, tmp_path, monkeypatch, mor
     last = result.err.splitlines()[-1]
     assert last.startswith("error: ") and message in last
     assert not list(tmp_path.iterdir())
+
+
+def test_other_data_has_the_features_of_the_background(run, tmp_path):
+    options = {"n_docs": 10, "n_features": 3}
+    names = {"large": (20, 0), "train": (10, 1), "valid": (10, 2), "other": (20, 3)}
+    for name, (n_queries, market) in names.items():
+        rows = rk.artificial(n_queries, market=market, **options)
+        qids = np.repeat(rows.qids, rows.query_sizes)
+        lines = ["qid,label,a,b,c"]
+        if name == "other":
+            lines = ["c,b,a,label,qid"]
+        for x, y, q in zip(rows.X.tolist(), rows.labels.tolist(), qids.tolist(), strict=True):
+            cells = [q, int(y), *x]
+            lines.append(",".join(map(str, cells[::-1] if name == "other" else cells)))
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
+    at = {name: tmp_path / f"{name}.csv" for name in names}
+    out = tmp_path / "adapted.rk"
+    words = ("adapt", "--train", at["train"], "--valid", at["valid"], "--background", at["large"])
+    more = ("--other", at["other"], "--method", "interpolation_all", "--max-distance", "0.2")
+    result = run(*words, *more, "--n-estimators", "3", "--quiet", "--model", out)
+    assert (result.code, result.err) == (0, "")
+    assert rk.load(out).rankers["other"].feature_names_in_ == ["a", "b", "c"]

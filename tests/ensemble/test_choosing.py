@@ -43,3 +43,9 @@ def test_mistakes():
         compare_methods(columns(), scored(), ways=QUICK, n_folds=1)
     with pytest.raises(rk.ParameterError, match="method must be one of"):
         compare_methods(columns(), scored(), ways=[("best", "data")])
+    with pytest.raises(rk.ParameterError, match="ways must be pairs"):
+        compare_methods(columns(), scored(), ways=["average"])
+    with pytest.raises(rk.ParameterError, match="n_folds must lie between 2"):
+        compare_methods(columns(), scored(), ways=QUICK, n_folds="3")
+    with pytest.raises(rk.DataError, match="must be a Dataset"):
+        compare_methods(columns(), scored().X, ways=QUICK)

@@ -30,10 +30,12 @@ from rankinite.data.canonical import canonical
 from rankinite.data.scorers import scores_of
 from rankinite.data.seeds import derive_seed
 from rankinite.ensemble import Combination
+from rankinite.ensemble.members import about
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.measures import Comparison, Evaluator, Measure, compare, measure
 from rankinite.measures.preferences import PairMeasure
 from rankinite.models import Ranker
+from rankinite.models.parameters import Whole
 from rankinite.models.scorer import as_scorer, check_base
 from rankinite.models.storage import save
 
@@ -168,10 +170,13 @@ def adapt(
     others = _checked_others(others)
     _check_method(method, background, others)
     options = _expansion_options(expansion)
+    Whole(0, 2**63 - 1).check("random_state", random_state)
     for_all = {"measure": measure, "random_state": random_state, "n_threads": n_threads}
     recipes = Recipes.of(for_all, ranker=ranker, boost=boost, smart=smart)
     for what, rows in (("train", train), ("valid", valid), ("test", test)):
-        _check_data(what, rows, train)
+        if rows is not None or what != "test":
+            _check_data(what, rows, train)
+    shown = _measures_to_show(by, valid, test)
     halves = _halves(valid, by, random_state)
     methods = _wanted(method, others, isinstance(background, Dataset))
     grown = None
@@ -189,7 +194,6 @@ def adapt(
     names = [BACKGROUND, *others, *methods]
     with threads(n_threads):
         measured = {name: _cross_fitted(workshop, name, valid, halves) for name in names}
-        shown = list(dict.fromkeys([*MEASURES, str(by)]))
         validation = compare(measured, valid, shown, baseline=BACKGROUND)
         chosen = method or _best(validation, by)
         models = {name: workshop.make(name, valid, "all validation data") for name in names}
@@ -225,6 +229,8 @@ def _checked_others(others: Mapping[str, Any] | None) -> dict[str, Any]:
             f"others must be a dict of backgrounds by name, got a {type(others).__name__}"
         )
     for name in others or {}:
+        if not isinstance(name, str) or not name:
+            raise ParameterError(f"the names of others must be texts, got {name!r}")
         if name == BACKGROUND or name in METHODS:
             raise ParameterError(f"others has a background called {name!r}, as a method: rename it")
     return dict(others or {})
@@ -238,7 +244,7 @@ def _check_method(method: str | None, background: Any, others: Mapping[str, Any]
             f"method {ALL!r} interpolates between several backgrounds, and there is one: pass "
             "others, or choose another method"
         )
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ParameterError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
     if method in NEED_EXPANSION and not isinstance(background, Dataset):
         raise ParameterError(
@@ -247,9 +253,7 @@ def _check_method(method: str | None, background: Any, others: Mapping[str, Any]
         )
 
 
-def _check_data(what: str, rows: Dataset | None, train: Dataset) -> None:
-    if rows is None:
-        return
+def _check_data(what: str, rows: Any, train: Dataset) -> None:
     if not isinstance(rows, Dataset):
         raise DataError(f"{what} must be a Dataset, got a {type(rows).__name__}")
     if rows.y is None or rows.X is None:
@@ -262,6 +266,27 @@ def _check_data(what: str, rows: Dataset | None, train: Dataset) -> None:
             f"the {what} data has {rows.n_features} features, but the training data has "
             f"{train.n_features}: pass data with the same features"
         )
+
+
+def _by_name(by: Measure) -> dict[str, str | Measure]:
+    """The measures of the papers, and the one to choose by, which may be the user's own."""
+    return {**{name: name for name in MEASURES}, str(by): by}
+
+
+def _measures_to_show(by: Measure, valid: Dataset, test: Dataset | None) -> list[str | Measure]:
+    """The measure itself, and those of the papers as far as they can measure these labels."""
+    shown: list[str | Measure] = []
+    for each in _by_name(by).values():
+        try:
+            for rows in (valid, test):
+                if rows is not None:
+                    Evaluator(each, rows)
+        except DataError:
+            if each is by:
+                raise
+        else:
+            shown.append(each)
+    return shown
 
 
 def _wanted(method: str | None, others: Mapping[str, Any], has_data: bool) -> list[str]:
@@ -282,6 +307,10 @@ def _expansion_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
         for name, parameter in inspect.signature(expand).parameters.items()
         if parameter.kind is parameter.KEYWORD_ONLY and name not in ("random_state", "n_threads")
     ]
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(
+            f"expansion must be a dict of parameters of expand, got a {type(given).__name__}"
+        )
     for name in given or {}:
         if name not in known:
             raise ParameterError(f"expansion takes {', '.join(known)}, not {name!r}")
@@ -313,8 +342,9 @@ def _background_ranker(
 ) -> Any:
     """The ranker of a background, trained if the background is data."""
     if not isinstance(background, Dataset):
-        base = as_scorer(background)
-        check_base(base, train)
+        with about(name):
+            base = as_scorer(background)
+            check_base(base, train)
         return base
     _check_data(name, background, train)
     started = time.perf_counter()

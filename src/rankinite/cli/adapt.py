@@ -10,6 +10,7 @@ import typer
 from rankinite.cli.inputs import Expected, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Label, Qid, Threads
 from rankinite.cli.outputs import check_writable
+from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankinite.data import Dataset
@@ -113,14 +114,17 @@ def adapt(
     if method is not None:
         OneOf(METHODS).check("method", method)
     Whole(1, optional=True).check("threads", threads)
+    Whole(0, 2**63 - 1).check("seed", seed)
     rounds = {"n_estimators": n_estimators, "early_stopping": early_stopping}
     trees = rk.LambdaMART(measure=measure, max_leaf_nodes=max_leaf_nodes, **rounds)
     trees._check_params()
     start, expected = _read_background(background, label, qid, n_features)
-    others = {
-        name: _read_background(path, label, qid, n_features)[0]
-        for name, path in named_files(other or []).items()
-    }
+    files = named_files(other or [])
+    if len(files) < len(other or []):
+        raise ParameterError(
+            f"two backgrounds have the same name in {', '.join(other or [])}: use NAME=FILE"
+        )
+    others = {name: _read_other(path, label, qid, expected) for name, path in files.items()}
     paths = {"train": train, "valid": valid} | ({} if test is None else {"test": test})
     data = {name: read_like(p, expected, label=label, qid=qid) for name, p in paths.items()}
     if not quiet:
@@ -165,3 +169,15 @@ def _read_background(
     names = getattr(ranker, "feature_names_in_", None)
     known = None if names is None else [str(name) for name in names]
     return ranker, Expected(ranker.n_features_in_, known, f"the model {path}")
+
+
+def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | Dataset:
+    """One more background: a model, or data with the features of the first background."""
+    from rankinite.data.files import check_readable
+    from rankinite.models import load_base_model
+    from rankinite.models.foreign import is_model_file
+
+    check_readable(path)
+    if is_model_file(path):
+        return load_base_model(path)
+    return read_like(path, expected, label=label, qid=qid)

@@ -118,8 +118,10 @@ def line_search(
     >>> line_search(data.X[:, 0], data.X[:, 1], data, "ndcg")
     LineSearch(alpha=0.2, value=1.0, interval=(0.0, 0.4))
     """
-    if mode not in MODES:
+    if not isinstance(mode, str) or mode not in MODES:
         raise ParameterError(f"mode must be 'convex' or 'additive', got {mode!r}")
+    if not hasattr(dataset, "offsets"):
+        raise DataError(f"the data must be a Dataset, got a {type(dataset).__name__}")
     low, high = MODES[mode] if bounds is None else _pair(bounds)
     searcher = LineSearcher(measure, dataset)
     a, b = scores_of(scores_a, dataset), scores_of(scores_b, dataset)
@@ -330,7 +332,7 @@ def _without_overflow(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndar
 def _pair(bounds: Any) -> tuple[float, float]:
     try:
         low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ParameterError(f"bounds must be two numbers, got {bounds!r}") from None
     return low, high
 

@@ -356,10 +356,11 @@ class Dataset:
         random_state : int
             Seed of the shuffle.
         """
-        if not 2 <= n_folds <= self.n_queries:
+        whole = isinstance(n_folds, (int, np.integer)) and not isinstance(n_folds, bool)
+        if not (whole and 2 <= n_folds <= self.n_queries):
             raise ParameterError(
                 f"n_folds must lie between 2 and the number of queries ({self.n_queries}), "
-                f"got {n_folds}"
+                f"got {n_folds!r}"
             )
         shuffled = np.random.default_rng(random_state).permutation(self.n_queries)
         return self._fold_pairs(np.array_split(shuffled, n_folds))

@@ -191,6 +191,8 @@ def _check_parameters(
         whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
         if not whole or value < low:
             raise ParameterError(f"{name} must be a whole number of at least {low}, got {value!r}")
+    if random_state >= 2**63:
+        raise ParameterError(f"random_state must be below 2^63, got {random_state!r}")
     if seed_fraction is not None and not (_is_number(seed_fraction) and 0 < seed_fraction <= 1):
         raise ParameterError(f"seed_fraction must be above 0 and at most 1, got {seed_fraction!r}")
     if not (_is_number(max_distance) and 0 < max_distance < 1):
@@ -204,6 +206,8 @@ def _is_number(value: Any) -> bool:
 def _common_features(target: Dataset, background: Dataset) -> list[str] | None:
     """The names of the features that both have; an error if they differ or something lacks."""
     for what, data in (("target", target), ("background", background)):
+        if not isinstance(data, Dataset):
+            raise DataError(f"the {what} must be a Dataset, got a {type(data).__name__}")
         if data.y is None:
             raise DataError(f"the {what} data has no labels: pass labelled queries")
         if data.X is None:

@@ -52,7 +52,11 @@ def _features(dataset: Dataset, name: str) -> np.ndarray:
 
 def as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
     """What a scorer gave, as float64 of shape (n_rows,); `what` names it in an error."""
-    scores = np.ascontiguousarray(values, dtype=np.float64)
+    try:
+        scores = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        kind = type(values).__name__
+        raise DataError(f"{what} must be one number a row, but it is a {kind}") from None
     if scores.shape == (n_rows, 1):
         scores = scores[:, 0]
     if scores.ndim == 2 and len(scores) == n_rows:

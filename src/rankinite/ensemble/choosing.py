@@ -14,7 +14,7 @@ from rankinite.data import Dataset
 from rankinite.ensemble.combination import Combination
 from rankinite.ensemble.members import as_members, check_members, in_content_order, table_of
 from rankinite.ensemble.methods import METHODS, learn
-from rankinite.errors import RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.measures.evaluation import Evaluator, MeasureLike, mean_value
 
 
@@ -74,9 +74,11 @@ def compare_methods(
     list of Contender
         The best first; of equally good ones the one that was named first.
     """
+    if not isinstance(dataset, Dataset):
+        raise DataError(f"the data must be a Dataset, got a {type(dataset).__name__}")
     models = [
         Combination(rankers, way, measure, normalize, random_state=random_state)
-        for way, normalize in ways or ways_to_combine()
+        for way, normalize in map(_checked_way, ways or ways_to_combine())
     ]
     for model in models:
         model._check_params()
@@ -93,6 +95,15 @@ def compare_methods(
         lower_is_better = Evaluator(measure, table).measure.lower_is_better
     sign = 1.0 if lower_is_better else -1.0
     return sorted(contenders, key=lambda contender: sign * contender.held_out)
+
+
+def _checked_way(way: Any) -> tuple[str, str]:
+    if not isinstance(way, (tuple, list)) or len(way) != 2:
+        raise ParameterError(
+            f"ways must be pairs of a method and a normalisation, such as ('average', 'data'), got "
+            f"{way!r}"
+        )
+    return way[0], way[1]
 
 
 def _held_out(model: Combination, folds: list[tuple[Dataset, Dataset]]) -> float:

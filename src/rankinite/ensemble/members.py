@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -118,5 +119,5 @@ def about(name: str) -> Iterator[None]:
         yield
     except RankiniteError as error:
         ranker, message = f"the ranker {name!r}", str(error)
-        told = message.replace("base_model", ranker)
+        told = re.sub(r"\bbase_model\b", lambda _: ranker, message)
         raise type(error)(told if told != message else f"{ranker}: {message}") from error
