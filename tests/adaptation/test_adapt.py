@@ -17,6 +17,8 @@ QUICK = {
     "expansion": {"max_distance": 0.1},
 }
 
+NO_DATA = {name: value for name, value in QUICK.items() if name != "expansion"}
+
 
 @pytest.fixture(scope="module")
 def sets():
@@ -131,7 +133,7 @@ def test_several_backgrounds(general, sets, tmp_path):
     combined.save(path)
     assert np.array_equal(rk.load(path).predict(test), combined.predict(test))
     alone = rk.adapt(
-        general, train, valid, others={"third": third}, method="interpolation_all", **QUICK
+        general, train, valid, others={"third": third}, method="interpolation_all", **NO_DATA
     )
     assert list(alone.models) == ["background", "third", "in_domain", "interpolation_all"]
     assert list(alone.model.rankers) == ["background", "third", "in_domain"]
@@ -144,22 +146,22 @@ def test_an_other_background_may_be_the_best(sets):
     def oracle(X):
         return np.array([labels.get(row.tobytes(), 0.0) for row in X])
 
-    adapted = rk.adapt(np.ones(5), train, valid, others={"oracle": oracle}, **QUICK)
+    adapted = rk.adapt(np.ones(5), train, valid, others={"oracle": oracle}, **NO_DATA)
     assert adapted.method == "oracle"
     assert rk.evaluate(adapted.model, valid)["ndcg@10"] == 1.0
 
 
 def test_a_model_as_background(general, sets, tmp_path):
-    found = rk.adapt(general, *sets[1:3], **QUICK)
+    found = rk.adapt(general, *sets[1:3], **NO_DATA)
     expected = [
         "background",
         *(name for name in METHODS if name not in ("expanded", "interpolation3")),
     ]
     assert list(found.models) == expected and found.expansion is None
     assert found.models["background"] is general
-    weights = rk.adapt(np.ones(5), *sets[1:3], method="lambdasmart", **QUICK)
+    weights = rk.adapt(np.ones(5), *sets[1:3], method="lambdasmart", **NO_DATA)
     weights.save(tmp_path / "weights.rk")
-    function = rk.adapt(lambda X: X[:, 0], *sets[1:3], method="interpolation", **QUICK)
+    function = rk.adapt(lambda X: X[:, 0], *sets[1:3], method="interpolation", **NO_DATA)
     assert function.model.predict(sets[3]).shape == (180,)
 
 
@@ -171,7 +173,7 @@ def test_a_perfect_background_is_kept_and_is_a_ranker(sets, tmp_path):
         )
         for data in sets[1:3]
     )
-    found = rk.adapt(weights, few, tuning, **QUICK)
+    found = rk.adapt(weights, few, tuning, **NO_DATA)
     assert found.method == "background"
     found.save(tmp_path / "same.rk")
     scores = rk.load(tmp_path / "same.rk").predict(sets[3])
@@ -206,11 +208,27 @@ def test_neither_threads_nor_the_order_of_rows_matter(adapted, sets, tmp_path):
         assert (tmp_path / "a.rk").read_bytes() == (tmp_path / "b.rk").read_bytes(), name
 
 
+def test_a_measure_of_ones_own(general, sets):
+    class BestFirst(rk.Measure):
+        name = "best first"
+
+        def value(self, labels):
+            return float(labels[0] == labels.max())
+
+    adapted = rk.adapt(general, *sets[1:3], measure=BestFirst(), method="lambdaboost", **NO_DATA)
+    assert "best first" in str(adapted).splitlines()[0]
+
+
+def test_expansion_needs_background_data(general, sets):
+    with pytest.raises(rk.ParameterError, match="expansion looks for near documents"):
+        rk.adapt(general, *sets[1:3], method="lambdaboost", **QUICK)
+
+
 def test_progress(general, sets, capsys):
-    rk.adapt(general, *sets[1:3], method="in_domain", verbose=1, **QUICK)
+    rk.adapt(general, *sets[1:3], method="in_domain", verbose=1, **NO_DATA)
     told = capsys.readouterr()
     assert told.out == "" and len(told.err.splitlines()) == 3
-    rk.adapt(general, *sets[1:3], method="in_domain", **QUICK)
+    rk.adapt(general, *sets[1:3], method="in_domain", **NO_DATA)
     assert capsys.readouterr().err == ""
 
 
@@ -250,26 +268,26 @@ def test_nothing_is_near(sets):
 )
 def test_wrong_parameters(general, sets, options, message):
     with pytest.raises(rk.ParameterError, match=message):
-        rk.adapt(general, *sets[1:3], **{**QUICK, **options})
+        rk.adapt(general, *sets[1:3], **{**NO_DATA, **options})
 
 
 def test_wrong_data(general, sets):
     large, train, valid, _ = sets
     narrow = rk.Dataset(valid.X[:, :4], valid.y, qid=np.arange(180) // 12)
     with pytest.raises(rk.DataError, match="valid data has 4 features"):
-        rk.adapt(general, train, narrow, **QUICK)
+        rk.adapt(general, train, narrow, **NO_DATA)
     with pytest.raises(rk.DataError, match="background data has 4 features"):
         rk.adapt(narrow, train, valid, method="in_domain", **QUICK)
     with pytest.raises(rk.DataError, match="the ranker 'background' has 5 features"):
-        rk.adapt(general, narrow, narrow, **QUICK)
+        rk.adapt(general, narrow, narrow, **NO_DATA)
     with pytest.raises(rk.DataError, match="train data has no labels"):
-        rk.adapt(general, rk.Dataset(train.X, qid=np.arange(240) // 12), valid, **QUICK)
+        rk.adapt(general, rk.Dataset(train.X, qid=np.arange(240) // 12), valid, **NO_DATA)
     with pytest.raises(rk.DataError, match="train must be a Dataset, got a NoneType"):
-        rk.adapt(general, None, valid, **QUICK)
+        rk.adapt(general, None, valid, **NO_DATA)
     with pytest.raises(rk.DataError, match="valid must be a Dataset"):
-        rk.adapt(general, train, valid.X, **QUICK)
+        rk.adapt(general, train, valid.X, **NO_DATA)
     with pytest.raises(rk.DataError, match="at least 4"):
-        rk.adapt(general, train, valid.select_queries([0, 1, 2]), **QUICK)
+        rk.adapt(general, train, valid.select_queries([0, 1, 2]), **NO_DATA)
     with pytest.raises(rk.DataError, match="too few to hold some out"):
         rk.adapt(large.select_queries([0, 1]), train, valid, method="in_domain", **QUICK)
 

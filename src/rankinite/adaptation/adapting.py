@@ -169,7 +169,7 @@ def adapt(
     by = _checked_measure(measure)
     others = _checked_others(others)
     _check_method(method, background, others)
-    options = _expansion_options(expansion)
+    options = _expansion_options(expansion, background)
     Whole(0, 2**63 - 1).check("random_state", random_state)
     for_all = {"measure": measure, "random_state": random_state, "n_threads": n_threads}
     recipes = Recipes.of(for_all, ranker=ranker, boost=boost, smart=smart)
@@ -301,7 +301,7 @@ def _wanted(method: str | None, others: Mapping[str, Any], has_data: bool) -> li
     ]
 
 
-def _expansion_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
+def _expansion_options(given: Mapping[str, Any] | None, background: Any) -> dict[str, Any]:
     known = [
         name
         for name, parameter in inspect.signature(expand).parameters.items()
@@ -314,6 +314,11 @@ def _expansion_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
     for name in given or {}:
         if name not in known:
             raise ParameterError(f"expansion takes {', '.join(known)}, not {name!r}")
+    if given and not isinstance(background, Dataset):
+        raise ParameterError(
+            "expansion looks for near documents in background data, and the background is a "
+            "model: leave it out, or pass the data"
+        )
     return dict(given or {})
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankinite.measures import Comparison, measure
+from rankinite.measures import Comparison
 from rankinite.measures.tables import aligned
 
 SIGNIFICANT = 0.05
@@ -15,9 +15,8 @@ def in_table(title: str, comparison: Comparison) -> str:
     """
     first = comparison.evaluations[comparison.baseline]
     measures = list(first.means)
-    lower = {name: measure(name).lower_is_better for name in measures}
     marks = {
-        (row.scorer, row.measure): "+" if (row.difference > 0) != lower[row.measure] else "-"
+        (row.scorer, row.measure): "+" if row.is_better else "-"
         for row in comparison.rows
         if row.p_value < SIGNIFICANT
     }

@@ -70,19 +70,21 @@ def adapt(
         int, typer.Option(help="Leaves of a tree.", rich_help_panel=_TREES_PANEL)
     ] = 20,
     max_distance: Annotated[
-        float,
+        float | None,
         typer.Option(
+            show_default="0.05",
             help="How near background documents must be, as 1 less the cosine.",
             rich_help_panel=_NEAR_PANEL,
         ),
-    ] = 0.05,
+    ] = None,
     seed_fraction: Annotated[
-        float,
+        float | None,
         typer.Option(
+            show_default="0.5",
             help="Share of the queries to be near to, those of the least noisy labels.",
             rich_help_panel=_NEAR_PANEL,
         ),
-    ] = 0.5,
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
     threads: Threads = None,
     label: Label = "label",
@@ -131,6 +133,7 @@ def adapt(
         for name, rows in data.items():
             told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"
             typer.echo(f"{paths[name]}: {told}", err=True)
+    near = {"max_distance": max_distance, "seed_fraction": seed_fraction}
     adapted = rk.adapt(
         start,
         **data,
@@ -140,7 +143,7 @@ def adapt(
         ranker=trees,
         boost=rk.LambdaBoost(**rounds),
         smart=trees,
-        expansion={"max_distance": max_distance, "seed_fraction": seed_fraction},
+        expansion={name: value for name, value in near.items() if value is not None},
         random_state=seed,
         n_threads=threads,
         verbose=0 if quiet else 1,

@@ -84,6 +84,12 @@ def compare_methods(
         model._check_params()
     members = as_members(rankers)
     check_members(members, dataset)
+    told = Evaluator(measure, dataset)
+    if told.blank.all():
+        raise DataError(
+            f"{told.measure} has no value on this data, where no order of a query's documents is "
+            "better than another: pass labelled data"
+        )
     with threads(n_threads), warnings.catch_warnings():
         # What is amiss with a ranker is told when the chosen combination is fitted.
         warnings.simplefilter("ignore", RankiniteWarning)
@@ -92,8 +98,7 @@ def compare_methods(
         contenders = [
             Contender(model.method, model.normalize, _held_out(model, folds)) for model in models
         ]
-        lower_is_better = Evaluator(measure, table).measure.lower_is_better
-    sign = 1.0 if lower_is_better else -1.0
+    sign = 1.0 if told.measure.lower_is_better else -1.0
     return sorted(contenders, key=lambda contender: sign * contender.held_out)
 
 

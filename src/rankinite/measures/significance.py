@@ -43,6 +43,7 @@ class ComparisonRow:
         Of the two-sided paired t-test; 1 if no query differs, NaN for fewer than two queries.
     wins, losses, ties : int
         Queries where the scorer is better, worse, equal.
+    lower_is_better : bool
     """
 
     measure: str
@@ -57,6 +58,12 @@ class ComparisonRow:
     wins: int
     losses: int
     ties: int
+    lower_is_better: bool = False
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the scorer's mean is better than the baseline's."""
+        return self.difference < 0 if self.lower_is_better else self.difference > 0
 
     @property
     def n_queries(self) -> int:
@@ -170,6 +177,7 @@ def _compare_two(
         wins=int((better > 0).sum()),
         losses=int((better < 0).sum()),
         ties=int((better == 0).sum()),
+        lower_is_better=measure.lower_is_better,
     )
 
 
