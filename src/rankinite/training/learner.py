@@ -149,6 +149,7 @@ class Learner(Ranker):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
+        self._check_fitted()
         return f"{type(self).__name__} with {self.n_rounds_} {self._unit}s"
 
     def _check_params(self) -> None:
@@ -333,6 +334,8 @@ def comparable(params: dict[str, Any]) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Measure):
             return str(value)
-        return value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, tuple):
+            return [plain(each) for each in value]
+        return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
     return {name: plain(value) for name, value in params.items()}
