@@ -50,3 +50,8 @@ def test_a_class_is_no_model(data, kind):
 def test_scores_must_be_numbers(data, score):
     with pytest.raises(rk.DataError, match="not made of numbers"):
         rk.LambdaBoost(base_model=score).fit(data)
+
+
+def test_evaluating_on_an_array_names_what_is_needed(data):
+    with pytest.raises(rk.DataError, match="needs a Dataset"):
+        rk.evaluate(data.X[:, 0], data.X)
