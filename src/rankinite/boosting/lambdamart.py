@@ -253,6 +253,7 @@ class LambdaMART(BoostedTrees):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
+        self._check_fitted()
         if len(self.backfit_history_) < 2:
             return super().in_words()
         return f"{type(self).__name__} with {self.n_rounds_} back-fitted trees"

@@ -135,6 +135,7 @@ class McRank(BoostedTrees):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
+        self._check_fitted()
         return f"McRank with {self.n_rounds_} rounds of {len(self._start)} trees ({self.form})"
 
     def _check_params(self) -> None:

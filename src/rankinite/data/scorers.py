@@ -30,6 +30,8 @@ def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndar
         In the dataset's stored order (queries contiguous).
     """
     name = type(scorer).__name__
+    if isinstance(scorer, type):
+        raise DataError(f"{scorer.__name__} is a class: pass a trained model of it")
     if hasattr(scorer, "score_dataset"):
         scores = scorer.score_dataset(dataset)
     elif hasattr(scorer, "predict"):
@@ -53,10 +55,15 @@ def _features(dataset: Dataset, name: str) -> np.ndarray:
 def as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:
     """What a scorer gave, as float64 of shape (n_rows,); `what` names it in an error."""
     try:
-        scores = np.ascontiguousarray(values, dtype=np.float64)
+        found = np.asarray(values)
+        if found.dtype.kind == "c":
+            raise TypeError
+        scores = np.ascontiguousarray(found, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         kind = type(values).__name__
-        raise DataError(f"{what} must be one number a row, but it is a {kind}") from None
+        raise DataError(
+            f"{what} must be one real number a row, but it is a {kind} of something else"
+        ) from None
     if scores.shape == (n_rows, 1):
         scores = scores[:, 0]
     if scores.ndim == 2 and len(scores) == n_rows:

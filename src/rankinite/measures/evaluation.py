@@ -205,6 +205,8 @@ def evaluate(
     Evaluation
     """
     check_blank(blank)
+    if not hasattr(dataset, "offsets"):
+        raise DataError(f"evaluate needs a Dataset, not a {type(dataset).__name__}")
     if sigma is None:
         sigma = float(getattr(scorer, "sigma", 1.0))
     wanted = measure_list(default_measures(dataset) if measures is None else measures)

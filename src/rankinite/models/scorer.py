@@ -20,6 +20,10 @@ def as_scorer(base_model: Any) -> Any:
     Models of other libraries get a scorer that knows how to ask them, and how to keep them in a
     model file; weights become a `LinearScorer`.
     """
+    if isinstance(base_model, type):
+        raise ParameterError(
+            f"base_model is the class {base_model.__name__}: pass a trained model of it"
+        )
     if is_foreign(base_model):
         return as_foreign_scorer(base_model)
     if hasattr(base_model, "predict") or callable(base_model):

@@ -173,6 +173,7 @@ class NetRanker(Learner):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
+        self._check_fitted()
         units = f"{self.net_.n_hidden} hidden units" if self.net_.n_hidden else "no hidden units"
         return f"{type(self).__name__} with {units} after {self.n_rounds_} epochs"
 

@@ -31,6 +31,8 @@ _ROUNDING = 1e-12
 # Places at which a curve is traced, beside the learned weight in the middle.
 _POINTS_A_SIDE = 20
 RADII = (0.01, 0.1)
+# More would not fit into memory, nor end in a day.
+_MOST_DIRECTIONS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,10 +207,11 @@ def local_optimality(
     model : RankNet, LambdaRank, LambdaBoost or LinearScorer
         Trained; anything with ``_weight_space`` (`rankinite.models.weight_space`).
     data : Dataset
-        With labels. On the training data learning ought to have found a maximum; on other data
-        the table says how far from one the weights are.
+        With labels or preferences. On the training data learning ought to have found a maximum;
+        on other data the table says how far from one the weights are.
     measure : str or Measure, optional
-        The one that the model has learned by default; "ndcg@10" if it does not say.
+        The one that the model has learned by default; "ndcg@10" if it does not say, and
+        "pair_accuracy" for a `RankNet` on data with preferences.
     confidence, fraction : float
         How sure to be that at most which share of all directions leads up.
     n_directions : int, optional
@@ -236,12 +239,19 @@ def local_optimality(
     (459, True)
     """
     check_movable(model)
+    if not isinstance(data, Dataset):
+        raise DataError(f"data must be a Dataset, not a {type(data).__name__}")
     needed = directions_needed(confidence, fraction)
     n_wanted = needed if n_directions is None else n_directions
     Whole(1).check("n_directions", n_wanted)
+    if n_wanted > _MOST_DIRECTIONS:
+        raise ParameterError(
+            f"confidence={confidence} in fraction={fraction} takes {n_wanted} directions: ask for "
+            f"less, or pass an n_directions of at most {_MOST_DIRECTIONS}"
+        )
     Whole(0, 2**63 - 1).check("random_state", random_state)
     radii = _checked_radii(radius)
-    spec = as_measure(getattr(model, "measure", "ndcg@10") if measure is None else measure)
+    spec = as_measure(_learned_measure(model, data) if measure is None else measure)
     if spec.lower_is_better:
         raise ParameterError(f"less of {spec} is better, and this is about maxima: name another")
     space: WeightSpace = model._weight_space(data)
@@ -300,6 +310,13 @@ def _moves(radius: float, changes: np.ndarray, confidence: float, fraction: floa
         rising_share(n_rising, n, confidence),
         confidence_in(fraction, n_rising, n),
     )
+
+
+def _learned_measure(model: Any, data: Dataset) -> str | Measure:
+    """What the model has learned if this is its data: the order of pairs, or its measure."""
+    if data.preferences is not None and getattr(model, "learns_preferences", False):
+        return "pair_accuracy"
+    return getattr(model, "measure", "ndcg@10")
 
 
 def check_movable(model: Any) -> None:
@@ -361,6 +378,8 @@ def _chosen_weights(curves: int | Sequence[int], weights: np.ndarray) -> list[in
     if isinstance(curves, (int, np.integer)):
         Whole(0).check("curves", curves)
         return np.argsort(-np.abs(weights), kind="stable")[:curves].tolist()
+    if not isinstance(curves, (Sequence, np.ndarray)):
+        raise ParameterError(f"curves must be a whole number or a list of them, got {curves!r}")
     for index in curves:
         Whole(0, len(weights) - 1).check("a weight in curves", index)
     return [int(index) for index in curves]

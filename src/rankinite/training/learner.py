@@ -116,6 +116,11 @@ class Learner(Ranker):
         """
         self._check_params()
         dataset = training_data(X, y, qid, weight, query_weight)
+        if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
+            raise DataError(
+                f"the data has preferences and no labels, and a {type(self).__name__} learns from "
+                "labels: pass y, or use LambdaMART or RankNet"
+            )
         sets = named_sets(valid, self.early_stopping)
         self._check_base(dataset, callbacks)
         for name, rows in sets.items():
@@ -149,6 +154,7 @@ class Learner(Ranker):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
+        self._check_fitted()
         return f"{type(self).__name__} with {self.n_rounds_} {self._unit}s"
 
     def _check_params(self) -> None:
@@ -333,6 +339,8 @@ def comparable(params: dict[str, Any]) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Measure):
             return str(value)
-        return value.item() if isinstance(value, np.generic) else value
+        if isinstance(value, tuple):
+            return [plain(each) for each in value]
+        return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 
     return {name: plain(value) for name, value in params.items()}

@@ -22,7 +22,7 @@ from rankinite.models.linear import weighted_sum
 from rankinite.models.storage import nested, unnested
 from rankinite.trees import Forest, score_features
 
-# Scalers by where they keep what they subtract; what they divide by is always ``scale_``.
+# Scalers by where they keep what they subtract; what they then divide by is ``scale_``.
 _CENTERS = {"StandardScaler": "mean_", "RobustScaler": "center_", "MaxAbsScaler": ""}
 _PROBES = 64
 
@@ -219,6 +219,12 @@ def _steps(model: Any) -> list[Any]:
 
 def _center_and_scale(scaler: Any) -> tuple[Any, Any]:
     """What a scaler subtracts, and what it then divides by."""
+    if getattr(scaler, "clip", False):
+        # Not linear, and the probes may all lie where it does not show.
+        raise ValueError("the scaler cuts values off")
+    if type(scaler).__name__ == "MinMaxScaler":
+        # It multiplies by ``scale_``, which is never 0, and then adds ``min_``.
+        return -scaler.min_ / scaler.scale_, 1.0 / scaler.scale_
     name = _CENTERS[type(scaler).__name__]
     # A StandardScaler that does not use the mean has it nevertheless.
     center = getattr(scaler, name) if name and getattr(scaler, "with_mean", True) else None
