@@ -225,8 +225,6 @@ def test_what_does_not_go_together():
         make(truncation=3).fit(pairs)
     with pytest.raises(rk.ParameterError, match=r"^measure is wrong: pair_accuracy can be watched"):
         make(measure="pair_accuracy").fit(pairs)
-    with pytest.raises(rk.DataError, match="has no labels: pass y"):
-        rk.MART(**QUICK).fit(pairs)
     with pytest.raises(rk.DataError, match="'valid' has no preferences, on which pair_accuracy"):
         make(valid_measure="pair_accuracy").fit(pairs, valid=valid)
     with pytest.raises(rk.DataError, match="'valid' has no labels, on which ndcg@5 is measured"):
@@ -241,3 +239,12 @@ def test_folds():
     for part, held_out in from_labels(train).folds(3):
         model = make(n_estimators=20).fit(part)
         assert rk.evaluate(model, held_out)["pair_accuracy"] > 0.7
+
+
+@pytest.mark.parametrize("kind", [rk.MART, rk.McRank, rk.LambdaBoost, rk.LambdaRank])
+def test_rankers_that_need_labels_say_so(kind):
+    X = np.arange(12.0).reshape(6, 2)
+    data = rk.Dataset(X, qid=np.zeros(6)).with_preferences(preferred=[0, 1], other=[2, 3])
+    message = f"preferences and no labels, and a {kind.__name__} learns from labels"
+    with pytest.raises(rk.DataError, match=message):
+        kind().fit(data)

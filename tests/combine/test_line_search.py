@@ -277,7 +277,7 @@ def test_arguments_of_a_wrong_kind_are_refused_in_a_sentence():
         rk.line_search(good, good, data, mode=["convex"])
     with pytest.raises(rk.ParameterError, match="bounds must be two numbers"):
         rk.line_search(good, good, data, mode="additive", bounds=(0, 10**400))
-    with pytest.raises(rk.DataError, match="must be one number a row, but it is a str"):
+    with pytest.raises(rk.DataError, match="must be one real number a row, but it is a str"):
         rk.line_search("scores", good, data)
     with pytest.raises(rk.DataError, match="must be a Dataset, got a NoneType"):
         rk.line_search(good, good, None)

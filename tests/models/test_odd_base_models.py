@@ -48,7 +48,7 @@ def test_a_class_is_no_model(data, kind):
 
 @pytest.mark.parametrize("score", [lambda X: ["a"] * len(X), lambda X: 1j * X[:, 0]])
 def test_scores_must_be_numbers(data, score):
-    with pytest.raises(rk.DataError, match="not made of numbers"):
+    with pytest.raises(rk.DataError, match="one real number a row"):
         rk.LambdaBoost(base_model=score).fit(data)
 
 

@@ -139,5 +139,5 @@ def test_what_does_not_apply():
     train, _ = train_and_valid()
     with pytest.raises(rk.ParameterError, match='mode="pairwise" does not apply'):
         make(mode="pairwise").fit(from_labels(train))
-    with pytest.raises(rk.DataError, match="has no labels"):
+    with pytest.raises(rk.DataError, match="preferences and no labels"):
         rk.LambdaRank(n_epochs=1).fit(from_labels(train))
