@@ -187,13 +187,9 @@ class LambdaBoost(Learner):
     def _lambdas(self, learned: Measure, order: Canonical) -> Lambdas:
         if order.n_rows == 0:
             return lambda scores, round_number: (scores, scores)
-        return LambdaGradients(
+        return LambdaGradients.on(
             learned,
-            order.labels,
-            order.offsets,
-            order.keys,
-            weight=order.weight,
-            query_weight=order.query_weight,
+            order,
             sigma=float(self.sigma),
             truncation=self.truncation,
             normalize=bool(self.normalize),

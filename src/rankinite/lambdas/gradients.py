@@ -19,10 +19,12 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
+from rankinite.data.canonical import Canonical
 from rankinite.data.grouping import ranges
 from rankinite.data.seeds import derive_seed
 from rankinite.lambdas._cost_kernels import all_costs, cost_from_deltas
@@ -83,6 +85,19 @@ class LambdaGradients:
             self._prepare(self._judged)
         self._depth = int(sizes.max(initial=0)) if self._judged is None else self._judged.top
         self._top = self._depth if truncation is None else min(self._depth, truncation)
+
+    @classmethod
+    def on(cls, measure: Measure, order: Canonical, **options: Any) -> LambdaGradients:
+        """Those of the rows in their canonical order, with their weights."""
+        return cls(
+            measure,
+            order.labels,
+            order.offsets,
+            order.keys,
+            weight=order.weight,
+            query_weight=order.query_weight,
+            **options,
+        )
 
     def _prepare(self, judged: Judged) -> None:
         """Lay out what stays from round to round: the queries in the order of their grades."""

@@ -273,13 +273,9 @@ class TorchRanker(Learner):
         return None
 
     def _gradients_of(self, order: Canonical) -> LambdaGradients:
-        return LambdaGradients(
+        return LambdaGradients.on(
             measure(self.measure),
-            order.labels,
-            order.offsets,
-            order.keys,
-            weight=order.weight,
-            query_weight=order.query_weight,
+            order,
             sigma=float(self.sigma),
             truncation=self.truncation,
             normalize=bool(self.normalize),
