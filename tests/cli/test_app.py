@@ -50,10 +50,26 @@ def test_help_and_version_do_not_load_the_library():
     assert done.returncode == 0, done.stderr
 
 
-def test_a_wrong_option_is_a_usage_error(run):
-    result = run("train", "x.txt", "--max-leaves", 3)
-    assert result.code == 2
-    assert "No such option" in result.err
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("train", "x.txt", "--max-leaves", 3), "No such option"),
+        (("train", "x.txt", "--n-epochs", "abc"), "--n-epochs"),
+        (("score",), "Missing argument 'DATA'"),
+        (("score", "x.txt"), "Missing option '--model'"),
+        (("sing",), "No such command 'sing'"),
+    ],
+)
+def test_a_wrong_word_is_one_line(run, words, message):
+    result = run(*words)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith("error: ") and result.err.count("\n") == 1
+    assert message in result.err and "--help shows what there is" in result.err
+
+
+def test_no_word_at_all_shows_the_help(run):
+    result = run()
+    assert "Usage: rankinite" in result.out + result.err and "error" not in result.err
 
 
 def test_an_error_of_the_library_is_one_line(capsys):

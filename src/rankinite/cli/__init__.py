@@ -11,4 +11,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     from rankinite.cli.reporting import one_line_errors
 
     with one_line_errors():
-        app(args=None if argv is None else list(argv), prog_name="rankinite")
+        # Not as typer's own main, which draws a box around errors of usage.
+        code = app(
+            args=None if argv is None else list(argv), prog_name="rankinite", standalone_mode=False
+        )
+        raise SystemExit(code if isinstance(code, int) else 0)

@@ -6,12 +6,16 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
+
+import typer
 
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 USER_ERROR = 2
 INTERRUPTED = 130  # 128 + SIGINT, as shells count
+# typer has it from click, or from a copy of its own, and does not name it.
+_UsageError: Any = typer.BadParameter.__base__
 
 
 @contextmanager
@@ -22,6 +26,11 @@ def one_line_errors() -> Iterator[None]:
         warnings.showwarning = _show_warning
         try:
             yield
+        except _UsageError as error:
+            _fail_of_usage(error)
+        except typer.Abort:
+            print("interrupted", file=sys.stderr)
+            raise SystemExit(INTERRUPTED) from None
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:
@@ -31,6 +40,15 @@ def one_line_errors() -> Iterator[None]:
 def _fail(message: str) -> None:
     print(f"error: {_one_line(message)}", file=sys.stderr)
     raise SystemExit(USER_ERROR)
+
+
+def _fail_of_usage(error: Any) -> None:
+    """A wrong word on the command line; none at all is answered by the help."""
+    if "NoArgsIsHelp" in type(error).__name__:
+        error.show()
+        raise SystemExit(error.exit_code)
+    verb = "rankinite" if error.ctx is None else error.ctx.command_path
+    _fail(f"{error.format_message().rstrip('.')}: {verb} --help shows what there is")
 
 
 def _in_words(error: OSError) -> str:
