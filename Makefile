@@ -18,7 +18,7 @@ test: $(VENV)/.installed-for-tests
 
 # PyTorch is not among the requirements of the tests, because it is so large.
 test-torch: $(VENV)/.installed-torch
-	$(BIN)/python -m pytest tests/own_nets tests/test_docs.py
+	$(BIN)/python -m pytest tests/torch tests/test_docs.py
 
 check: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check

@@ -20,7 +20,7 @@ import numpy as np
 import web_like
 from lines import Line, report
 from rankinite._numba import threads
-from rankinite.data.binning import BinnedMatrix, bin_matrix
+from rankinite.binning import BinnedMatrix, bin_matrix
 
 THREADS = 2
 N_DOCS = 120

@@ -21,8 +21,8 @@ import numpy as np
 import rankinite as rk
 import web_like
 from lines import Line, report
-from rankinite.data.seeds import derive_seed
 from rankinite.lambdas import LambdaGradients
+from rankinite.order.seeds import derive_seed
 
 MEASURES = ("ndcg", "err", "map", "ndcg@10")
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import rankinite as rk
 from lines import Line, report
-from rankinite.combine import LineSearch, LineSearcher
+from rankinite.linesearch import LineSearch, LineSearcher
 from rankinite.measures import Evaluator, mean_value
 
 MEASURES = ("ndcg@10", "ndcg", "err", "map")

@@ -28,7 +28,7 @@ import rankinite as rk
 import web_like
 import web_text
 from lines import Line, report
-from rankinite.data._binning_kernels import BLOCK
+from rankinite.binning._binning_kernels import BLOCK
 
 THREADS = 2
 LIGHTGBM = """

@@ -27,10 +27,10 @@ import numpy as np
 
 import rankinite as rk
 from lines import Line, report
-from rankinite.data.canonical import canonical
-from rankinite.data.standardizing import Standardizer
+from rankinite.models.standardizing import Standardizer
 from rankinite.nets.net import first_weights, score_standardized, width_of
 from rankinite.nets.objectives import LambdaRankObjective, RankNetObjective, TrainingRows
+from rankinite.order.canonical import canonical
 
 N_FEATURES, N_HIDDEN = 50, 10
 SIZES = (25, 50, 100, 200, 400, 800)

@@ -4,9 +4,9 @@ Needs PyTorch: pip install 'rankinite[torch]'
 """
 
 import numpy as np
-import torch
 
 import rankinite as rk
+import torch
 from rankinite.torch import LambdaLoss, TorchRanker
 
 train, valid, test = rk.artificial(n_queries=(200, 50, 100), n_docs=20, n_features=10)

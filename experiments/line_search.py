@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import rankinite as rk
-from rankinite.report.plots import check_plot, new_figure, write_figure
+from rankinite.plots.figures import check_plot, new_figure, write_figure
 
 QUERIES = (10_000, 10_000)
 WIDTH = 3**0.5

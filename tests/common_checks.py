@@ -20,7 +20,7 @@ import pytest
 
 import rankinite as rk
 from rankinite.models import NotFittedError
-from subjects import N_DOCS, N_FEATURES, N_QUERIES, quiet, same, saved
+from tests.subjects import N_DOCS, N_FEATURES, N_QUERIES, quiet, same, saved
 
 NAMES = list("abcdefgh")
 CHECKS: list[Callable] = []

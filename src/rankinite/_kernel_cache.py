@@ -23,7 +23,7 @@ def drop_stale_kernels() -> None:
     is done here.
     """
     digest = hashlib.sha256()
-    for source in sorted(_PACKAGE.glob("*/_*_kernels.py")):
+    for source in sorted([*_PACKAGE.glob("_*.py"), *_PACKAGE.glob("*/_*_kernels.py")]):
         digest.update(source.read_bytes())
     stamp = digest.hexdigest()
     with contextlib.suppress(OSError):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, StopAfter, train_and_valid
-from boosting.test_lambdamart import BestInFirstThree
-from boosting.test_line_step import BASE, weighted
 from rankinite.boosting.backfitting import FACTORS, Backfitting
-from rankinite.combine import LineSearcher
+from rankinite.linesearch import LineSearcher
 from rankinite.training import Checkpoint
 from rankinite.trees import Forest, bins_of_thresholds, score_binned
-from subjects import plain_rows, quiet, same, saved
+from tests.boosting.small import QUICK, StopAfter, train_and_valid
+from tests.boosting.test_lambdamart import BestInFirstThree
+from tests.boosting.test_line_step import BASE, weighted
+from tests.subjects import plain_rows, quiet, same, saved
 
 MANY = 50
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid
 from rankinite.models import LinearScorer, NotFittedError, save
 from rankinite.training import Checkpoint
+from tests.boosting.small import QUICK, qid_of, train_and_valid
 
 WEIGHTS = np.linspace(-1, 1, 8)
 

@@ -1,8 +1,8 @@
 import pytest
 
 import rankinite as rk
-from common_checks import CHECKS
-from subjects import Subject
+from tests.common_checks import CHECKS
+from tests.subjects import Subject
 
 QUICK = {"n_estimators": 4, "max_leaf_nodes": 6, "min_samples_leaf": 5}
 # With Newton's gain a row without weight has neither a force nor a mass; the fewest rows of a

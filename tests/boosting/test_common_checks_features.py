@@ -3,8 +3,8 @@
 import pytest
 
 import rankinite as rk
-from common_checks import CHECKS
-from subjects import Subject
+from tests.common_checks import CHECKS
+from tests.subjects import Subject
 
 
 def lambdaboost(name, random=True, **params):

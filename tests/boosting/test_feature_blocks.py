@@ -5,7 +5,7 @@ import pytest
 
 from rankinite._numba import threads
 from rankinite.boosting.feature_blocks import FeatureBlocks, linear_scores
-from rankinite.data.standardizing import Standardizer
+from rankinite.models.standardizing import Standardizer
 
 
 def some_rows(n_rows, n_features=5, seed=0):

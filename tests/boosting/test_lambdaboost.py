@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import StopAfter, qid_of, train_and_valid
-from lambdas.cases import twin_lambdas
-from measures.cases import TWINS
-from naive import boosting as naive
 from rankinite.boosting.feature_blocks import FeatureBlocks
 from rankinite.boosting.feature_stage import FeatureStage, Member
-from rankinite.data.canonical import canonical
-from rankinite.data.standardizing import Standardizer
 from rankinite.models import LinearScorer
+from rankinite.models.standardizing import Standardizer
+from rankinite.order.canonical import canonical
 from rankinite.training import Checkpoint
+from tests.boosting.small import StopAfter, qid_of, train_and_valid
+from tests.lambdas.cases import twin_lambdas
+from tests.measures.cases import TWINS
+from tests.naive import boosting as naive
 
 WEIGHTS = np.linspace(-1, 1, 8)
 

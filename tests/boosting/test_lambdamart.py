@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid, with_labels
 from rankinite.boosting import lambdamart, mart, mcrank
 from rankinite.lambdas import LambdaGradients
+from tests.boosting.small import QUICK, qid_of, train_and_valid, with_labels
 
 MEASURES = ["ndcg@10", "dcg@5", "err@10", "map", "mrr", "p@3", "pairs", "avendcg", "ndcg"]
 
@@ -75,7 +75,7 @@ def test_one_tree_is_the_newton_step_of_its_leaves():
     train, _ = train_and_valid()
     settings = {**QUICK, "n_estimators": 1, "learning_rate": 0.3, "sigma": 1.5}
     model = rk.LambdaMART(normalize=False, **settings).fit(train)
-    from rankinite.data.row_keys import row_keys
+    from rankinite.order.row_keys import row_keys
 
     keys = row_keys(train.binned(255), train.y, None, train.offsets)
     gradients = LambdaGradients(

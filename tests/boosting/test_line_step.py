@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, StopAfter, qid_of, train_and_valid
-from boosting.test_lambdamart import MEASURES, BestInFirstThree
-from combine.cases import blank_of, queries_of, twin_of
-from naive import line_search as naive
 from rankinite.boosting.line_stage import LineSearchStage
-from rankinite.data.row_keys import row_keys
 from rankinite.distributed import Serial
 from rankinite.lambdas import LambdaGradients
+from rankinite.order.row_keys import row_keys
 from rankinite.training import Checkpoint
 from rankinite.trees import score_binned
-from subjects import quiet, same, saved
+from tests.boosting.small import QUICK, StopAfter, qid_of, train_and_valid
+from tests.boosting.test_lambdamart import MEASURES, BestInFirstThree
+from tests.linesearch.cases import blank_of, queries_of, twin_of
+from tests.naive import line_search as naive
+from tests.subjects import quiet, same, saved
 
 BASE = np.linspace(-1, 1, 8)
 WHOLE = {"step": "line_search", "learning_rate": 1.0}

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid, with_labels
+from tests.boosting.small import QUICK, qid_of, train_and_valid, with_labels
 
 
 def few_values(n_rows=600, n_features=8, seed=0):

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid, with_labels
-from naive import classes as naive
 from rankinite.boosting.classes import ExpectedRelevance, Multinomial, Ordinal
 from rankinite.distributed import Serial
+from tests.boosting.small import QUICK, qid_of, train_and_valid, with_labels
+from tests.naive import classes as naive
 
 FORMS = {"multinomial": Multinomial, "ordinal": Ordinal}
 LOSSES = {"multinomial": naive.multinomial_loss, "ordinal": naive.ordinal_loss}

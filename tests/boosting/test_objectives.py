@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import train_and_valid, with_labels
 from rankinite.boosting.objectives import (
     LeastSquares,
     Logistic,
@@ -16,6 +15,7 @@ from rankinite.boosting.objectives import (
     probability,
 )
 from rankinite.distributed import Serial
+from tests.boosting.small import train_and_valid, with_labels
 
 RNG = np.random.default_rng(0)
 N = 40

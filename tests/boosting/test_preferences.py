@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, StopAfter, qid_of, train_and_valid
 from rankinite.training import Checkpoint
-from subjects import plain_rows, quiet, saved
+from tests.boosting.small import QUICK, StopAfter, qid_of, train_and_valid
+from tests.subjects import plain_rows, quiet, saved
 
 
 def from_labels(data, labels=False):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, StopAfter, qid_of, train_and_valid
 from rankinite.boosting import tree_stage
 from rankinite.training import Checkpoint
+from tests.boosting.small import QUICK, StopAfter, qid_of, train_and_valid
 
 ROUNDS = 9
 SETTINGS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid
+from tests.boosting.small import QUICK, qid_of, train_and_valid
 
 sklearn = pytest.importorskip("sklearn")
 

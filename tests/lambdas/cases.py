@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from naive import lambdas as naive
-from rankinite.data.seeds import derive_seed
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import measure
+from rankinite.order.seeds import derive_seed
+from tests.naive import lambdas as naive
 
 
 def some_queries(seed=0, n_random=6, largest=12):

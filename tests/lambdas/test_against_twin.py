@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from lambdas.cases import (
+from rankinite.measures import Measure
+from rankinite.order.seeds import derive_seed
+from tests.lambdas.cases import (
     assert_close,
     gradients,
     lambdas_of,
@@ -11,11 +13,9 @@ from lambdas.cases import (
     some_queries,
     twin_lambdas,
 )
-from measures.cases import TWINS, with_twin
-from naive import lambdas as naive
-from naive import measures as naive_measures
-from rankinite.data.seeds import derive_seed
-from rankinite.measures import Measure
+from tests.measures.cases import TWINS, with_twin
+from tests.naive import lambdas as naive
+from tests.naive import measures as naive_measures
 
 
 @with_twin

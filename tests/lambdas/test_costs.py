@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from lambdas.cases import gradients, random_keys, some_queries
-from lambdas.test_against_twin import SlowNDCG
-from measures.cases import TWINS, with_twin
-from naive import lambdas as naive
-from naive import measures as naive_measures
 from rankinite._numba import threads
-from rankinite.data.seeds import derive_seed
+from rankinite.order.seeds import derive_seed
+from tests.lambdas.cases import gradients, random_keys, some_queries
+from tests.lambdas.test_against_twin import SlowNDCG
+from tests.measures.cases import TWINS, with_twin
+from tests.naive import lambdas as naive
+from tests.naive import measures as naive_measures
 
 
 def twin_costs(twin, labels, scores, weights=None, **options):

@@ -5,9 +5,9 @@ import resource
 import numpy as np
 import pytest
 
-from lambdas.cases import assert_close, lambdas_of, random_keys, twin_lambdas
-from measures.cases import TWINS
 from rankinite.lambdas import _pair_kernels as kernels
+from tests.lambdas.cases import assert_close, lambdas_of, random_keys, twin_lambdas
+from tests.measures.cases import TWINS
 
 LABELS = np.array([0.0, 4.0, 1.0, 3.0, 0.0, 2.0])
 WIDE = {

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lambdas.cases import (
+from rankinite._numba import threads
+from tests.lambdas.cases import (
     assert_close,
     gradients,
     lambdas_of,
@@ -15,8 +16,7 @@ from lambdas.cases import (
     some_queries,
     twin_lambdas,
 )
-from measures.cases import TWINS
-from rankinite._numba import threads
+from tests.measures.cases import TWINS
 
 SPECS = ["ndcg", "ndcg@3", "dcg@3", "err", "map", "mrr", "p@3", "pairs", "avendcg"]
 every_measure = pytest.mark.parametrize("spec", SPECS)

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from lambdas.cases import assert_close, lambdas_of, random_keys
-from naive.lambdas import ranking
 from rankinite._numba import threads
-from rankinite.data.seeds import derive_seed
 from rankinite.lambdas._pair_kernels import CHUNK
 from rankinite.measures import measure
+from rankinite.order.seeds import derive_seed
+from tests.lambdas.cases import assert_close, lambdas_of, random_keys
+from tests.naive.lambdas import ranking
 
 SIZES = [7, 8, 9, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 2 * CHUNK + 9]
 

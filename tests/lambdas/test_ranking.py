@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lambdas.cases import random_keys
-from naive.lambdas import ranking
 from rankinite.lambdas._ranking_kernels import SMALL_TOP, rank_documents
-from rankinite.measures._ranking_kernels import RUN
+from rankinite.measures._sorting_kernels import RUN
+from tests.lambdas.cases import random_keys
+from tests.naive.lambdas import ranking
 
 
 def assert_ranked(scores, start, depth):

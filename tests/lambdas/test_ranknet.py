@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import nets as naive
 from rankinite.lambdas._ranknet_kernels import RANGE, pair_share, ranknet_lambdas
+from tests.naive import nets as naive
 
 
 def lambdas(labels, scores, sigma=1.0):

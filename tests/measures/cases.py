@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from naive import measures as naive
+from tests.naive import measures as naive
 
 TWINS = {
     "ndcg": naive.ndcg,

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from naive import measures as naive
 from rankinite import Dataset
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import NDCG, Evaluator, Measure, evaluate, mean_value
+from tests.naive import measures as naive
 
 # Three queries; "b" is blank.
 QID = np.array(["a", "a", "b", "b", "c", "c", "c"])

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from measures.cases import TWINS, with_twin
-from naive.measures import candidates, expected
 from rankinite.errors import DataError
 from rankinite.measures import ERR, Measure, measure
 from rankinite.measures import _value_kernels as kernels
 from rankinite.measures.values import expected_values
+from tests.measures.cases import TWINS, with_twin
+from tests.naive.measures import candidates, expected
 
 quick = settings(deadline=None, max_examples=50, derandomize=True)
 SPECS = list(TWINS)

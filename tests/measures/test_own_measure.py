@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from naive import measures as naive
 from rankinite import Dataset
 from rankinite.errors import ParameterError
 from rankinite.measures import Evaluator, Measure, evaluate, measure
 from rankinite.measures.protocol import MOST_ORDERS, N_SHUFFLES
+from tests.naive import measures as naive
 
 
 class OwnNDCG(Measure):

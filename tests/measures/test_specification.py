@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from measures.cases import TWINS
 from rankinite.errors import ParameterError
 from rankinite.measures import AP, DCG, ERR, NDCG, RR, AveNDCG, Pairs, Precision, measure
+from tests.measures.cases import TWINS
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
-from measures.cases import with_twin
-from naive.measures import swap_delta
 from rankinite.measures import Measure, measure
 from rankinite.measures._swap_kernels import swap_terms
+from tests.measures.cases import with_twin
+from tests.naive.measures import swap_delta
 
 
 def lists_of_labels():

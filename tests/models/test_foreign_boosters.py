@@ -9,7 +9,12 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from models.foreign_models import (
+from rankinite.models import NotFittedError
+from rankinite.models.base_model import as_scorer
+from rankinite.models.foreign.common import real_names
+from rankinite.models.storage import from_state, to_state
+from rankinite.training import Checkpoint
+from tests.models.foreign_models import (
     KINDS,
     LIBRARIES,
     N_FEATURES,
@@ -20,11 +25,6 @@ from models.foreign_models import (
     qid_of,
     train_and_valid,
 )
-from rankinite.models import NotFittedError
-from rankinite.models.foreign.scoring import real_names
-from rankinite.models.scorer import as_scorer
-from rankinite.models.storage import from_state, to_state
-from rankinite.training import Checkpoint
 
 NAMES = [f"a {j}" for j in range(N_FEATURES)]
 EMPTY = {

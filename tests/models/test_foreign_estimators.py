@@ -11,11 +11,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, RobustScaler, StandardScaler
 
 import rankinite as rk
-from models.foreign_models import N_FEATURES, QUICK, frame_of, qid_of, train_and_valid
 from rankinite.models import NotFittedError
+from rankinite.models.base_model import as_scorer
 from rankinite.models.foreign.estimators import LinearEstimator, OtherEstimator, TreeEstimator
-from rankinite.models.scorer import as_scorer
 from rankinite.models.storage import from_state, to_state
+from tests.models.foreign_models import N_FEATURES, QUICK, frame_of, qid_of, train_and_valid
 
 LINEAR = [
     linear_model.LinearRegression(),

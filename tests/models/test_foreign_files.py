@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankinite as rk
-from models.foreign_models import QUICK, booster, train_and_valid
 from rankinite.models import LinearScorer, load_base_model, save
+from rankinite.models.base_model import as_scorer
 from rankinite.models.foreign import is_model_file
-from rankinite.models.foreign.formats import check_lightgbm, check_xgboost, lightgbm_trees
-from rankinite.models.scorer import as_scorer
+from rankinite.models.foreign.integrity import check_lightgbm, check_xgboost, lightgbm_trees
 from rankinite.models.storage import from_state, to_state
+from tests.models.foreign_models import QUICK, booster, train_and_valid
 
 FORMATS = ("lightgbm.txt", "xgboost.json", "xgboost.ubj", "catboost.cbm", "catboost.json")
 

@@ -9,8 +9,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler
 
 import rankinite as rk
+from rankinite.models.base_model import as_scorer
 from rankinite.models.foreign.estimators import LinearEstimator, OtherEstimator
-from rankinite.models.scorer import as_scorer
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
 
-from naive.measures import Value, pairs, swap_delta
+from tests.naive.measures import Value, pairs, swap_delta
 
 Numbers = Sequence[float]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from naive.lambdas import logistic
+from tests.naive.lambdas import logistic
 
 
 class Net:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from naive.lambdas import logistic
+from tests.naive.lambdas import logistic
 
 Pair = tuple[int, int, float, float]
 

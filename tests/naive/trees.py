@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from naive.lambdas import mix
+from tests.naive.lambdas import mix
 
 MISSING = 255
 

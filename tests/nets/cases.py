@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from naive import nets as naive
 from rankinite.nets.net import first_weights, width_of
+from tests.naive import nets as naive
 
 
 class Case:

@@ -1,8 +1,8 @@
 import pytest
 
 import rankinite as rk
-from common_checks import CHECKS
-from subjects import Subject
+from tests.common_checks import CHECKS
+from tests.subjects import Subject
 
 QUICK = {"n_epochs": 4, "n_hidden": 5}
 # Steps so wide that the net is soon no better.

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from lambdas.cases import random_keys
-from naive import lambdas as naive_lambdas
-from naive import measures as naive_measures
-from naive import nets as naive
-from nets.cases import Case
-from rankinite.data.seeds import derive_seed
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import measure
 from rankinite.nets._epoch_kernels import lambda_epoch, pairwise_epoch, ranknet_epoch
+from rankinite.order.seeds import derive_seed
+from tests.lambdas.cases import random_keys
+from tests.naive import lambdas as naive_lambdas
+from tests.naive import measures as naive_measures
+from tests.naive import nets as naive
+from tests.nets.cases import Case
 
 HIDDEN = [0, 3, 4, 10]
 

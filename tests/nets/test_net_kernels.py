@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from nets.cases import Case
 from rankinite.nets._net_kernels import (
     add_gradient,
     add_start,
@@ -13,6 +12,7 @@ from rankinite.nets._net_kernels import (
     score_documents,
     tanh_all,
 )
+from tests.nets.cases import Case
 
 SHAPES = [(0, 1), (0, 3), (0, 7), (0, 16), (1, 1), (3, 7), (4, 8), (10, 17), (13, 5)]
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, qid_of, train_and_valid
-from naive import measures as naive
 from rankinite.models.file import read_model, write_model
-from subjects import same, saved
+from tests.boosting.small import QUICK, qid_of, train_and_valid
+from tests.naive import measures as naive
+from tests.subjects import same, saved
 
 KINDS = [rk.RankNet, rk.LambdaRank]
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import StopAfter, qid_of, train_and_valid
-from boosting.test_preferences import data_of, from_labels, some_pairs
-from naive import nets as naive
-from naive import preferences as naive_preferences
-from nets.cases import Case
-from rankinite.data.canonical import canonical
 from rankinite.nets._epoch_kernels import preference_epoch
-from subjects import saved
+from rankinite.order.canonical import canonical
+from tests.boosting.small import StopAfter, qid_of, train_and_valid
+from tests.boosting.test_preferences import data_of, from_labels, some_pairs
+from tests.naive import nets as naive
+from tests.naive import preferences as naive_preferences
+from tests.nets.cases import Case
+from tests.subjects import saved
 
 
 def make(**params):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import StopAfter, qid_of, train_and_valid
 from rankinite.training import Checkpoint
-from subjects import quiet, saved
+from tests.boosting.small import StopAfter, qid_of, train_and_valid
+from tests.subjects import quiet, saved
 
 EPOCHS = 9
 SETTINGS = {

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import StopAfter, train_and_valid
 from rankinite.nets.net import first_weights, width_of
 from rankinite.nets.training import ENOUGH, Settings
+from tests.boosting.small import StopAfter, train_and_valid
 
 
 def settings(**changes):

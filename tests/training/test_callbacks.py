@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from boosting.small import QUICK, StopAfter, train_and_valid, with_labels
 from rankinite.training import EarlyStopping, Log, Progress, Run, best_round
+from tests.boosting.small import QUICK, StopAfter, train_and_valid, with_labels
 
 
 class Terminal(io.StringIO):

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from naive import trees as naive
-from rankinite.data.binning import bin_matrix
+from rankinite.binning import bin_matrix
 from rankinite.distributed import Serial
-from rankinite.trees import (
-    Grower,
-    GrowthParameters,
-    gradients,
-    pack_least_squares,
-    pack_newton,
-)
+from rankinite.trees import Grower, GrowthParameters, gradients, pack_least_squares, pack_newton
+from tests.naive import trees as naive
 
 SERIAL = Serial()
 

@@ -11,7 +11,7 @@ from rankinite.distributed import Serial
 from rankinite.errors import DataError
 from rankinite.trees import gradients, pack_least_squares, sums_over_leaves
 from rankinite.trees.fixed_point import EXACT_BITS, ROWS_AT_MOST, count_bits_for
-from trees.cases import SERIAL, fields_of, packed_of
+from tests.trees.cases import SERIAL, fields_of, packed_of
 
 modest = settings(deadline=None, max_examples=80, derandomize=True)
 

@@ -5,7 +5,7 @@ import pytest
 
 from rankinite.errors import ModelFileError
 from rankinite.trees import Forest, Tree
-from trees.cases import binned_of, grow, integer_features, packed_of
+from tests.trees.cases import binned_of, grow, integer_features, packed_of
 
 N_FEATURES = 5
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import trees as naive
 from rankinite._numba import threads
-from rankinite.data.row_keys import row_keys
-from rankinite.data.seeds import derive_seed, draw_without_replacement
+from rankinite.order.row_keys import row_keys
+from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
 from rankinite.trees.grower import ROWS_A_PART
-from trees.cases import (
+from tests.naive import trees as naive
+from tests.trees.cases import (
     SERIAL,
     arrays_of,
     binned_of,

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from naive import trees as naive
 from rankinite.trees._histogram_kernels import ROWS_AHEAD, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees.fixed_point import ROWS_AT_MOST
-from trees.cases import (
+from tests.naive import trees as naive
+from tests.trees.cases import (
     binned_of,
     bins_of,
     fields_of,

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import trees as naive
 from rankinite._numba import threads
-from rankinite.data.binning import BinMapper, BinnedMatrix
+from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.errors import DataError
 from rankinite.trees import Forest, add_tree, layout, score_features
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees._coding_kernels import MAX_THRESHOLDS, MISSING_CODE, code_bins, code_features
 from rankinite.trees.scoring import SERIAL_ROWS, WALKED_LEAVES
-from trees.random_forests import random_features, random_forest, random_tree
+from tests.naive import trees as naive
+from tests.trees.random_forests import random_features, random_forest, random_tree
 
 N_FEATURES = 7
 both_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])

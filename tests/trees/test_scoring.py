@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from naive import trees as naive
 from rankinite._numba import threads
-from rankinite.data.binning import apply_mapper
+from rankinite.binning import apply_mapper
 from rankinite.errors import DataError
 from rankinite.trees import (
     Forest,
@@ -16,7 +15,8 @@ from rankinite.trees import (
     score_features,
 )
 from rankinite.trees.scoring import SERIAL_ROWS
-from trees.cases import arrays_of, binned_of, bins_of, grow, packed_of, problem_of
+from tests.naive import trees as naive
+from tests.trees.cases import arrays_of, binned_of, bins_of, grow, packed_of, problem_of
 
 both_dtypes = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from naive import trees as naive
 from rankinite.trees._split_kernels import N_SCRATCH, best_splits
-from trees.cases import binned_of, bins_of, fields_of, integer_features, packed_of, problem_of
+from tests.naive import trees as naive
+from tests.trees.cases import binned_of, bins_of, fields_of, integer_features, packed_of, problem_of
 
 
 def histogram_by_loops(problem, packed, rows):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import threads
+from rankinite.adaptation.expansion import Expansion, expand
 from rankinite.adaptation.methods import (
     ALL,
     BACKGROUND,
@@ -25,19 +26,19 @@ from rankinite.adaptation.methods import (
     members_of,
 )
 from rankinite.adaptation.table import in_table
-from rankinite.data import Dataset, Expansion, expand
-from rankinite.data.canonical import canonical
-from rankinite.data.scorers import scores_of
-from rankinite.data.seeds import derive_seed
-from rankinite.ensemble import Combination
-from rankinite.ensemble.members import about
+from rankinite.combination import Combination
+from rankinite.combination.members import about
+from rankinite.data import Dataset
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.measures import Comparison, Evaluator, Measure, compare, measure
-from rankinite.measures.preferences import PairMeasure
+from rankinite.measures.pair_measures import PairMeasure
 from rankinite.models import Ranker
+from rankinite.models.base_model import as_scorer, check_base
 from rankinite.models.parameters import Whole
-from rankinite.models.scorer import as_scorer, check_base
+from rankinite.models.scores import scores_of
 from rankinite.models.storage import save
+from rankinite.order.canonical import canonical
+from rankinite.order.seeds import derive_seed
 
 MEASURES = ("ndcg@1", "ndcg@3", "ndcg@10", "avendcg")
 """What the papers' tables show."""

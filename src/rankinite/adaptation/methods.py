@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankinite.boosting import LambdaBoost, LambdaMART
+from rankinite.combination import Combination
 from rankinite.data import Dataset
-from rankinite.ensemble import Combination
 from rankinite.errors import ParameterError
 from rankinite.training import Learner
 

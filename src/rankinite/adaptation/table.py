@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rankinite._text_table import aligned
 from rankinite.measures import Comparison
-from rankinite.measures.tables import aligned
 
 SIGNIFICANT = 0.05
 

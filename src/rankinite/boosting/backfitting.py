@@ -11,8 +11,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankinite.combine.searching import EQUAL_VALUES, LineSearcher
-from rankinite.data.binning import BinnedMatrix
+from rankinite.binning import BinnedMatrix
+from rankinite.linesearch.searching import EQUAL_VALUES, LineSearcher
 from rankinite.trees import Tree, add_tree
 
 FACTORS = (0.0, 10.0)

@@ -10,18 +10,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rankinite._numba import number_of_threads, threads
+from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.data.binning import BinMapper, BinnedMatrix
-from rankinite.data.row_keys import fingerprint, row_keys
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError
+from rankinite.models.base_model import as_scorer, base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
-from rankinite.models.scorer import as_scorer, base_scores
 from rankinite.models.storage import nested, unnested
+from rankinite.order.row_keys import fingerprint, row_keys
 from rankinite.training import Callback, Learner
 from rankinite.training.watching import binned_like, check_watchable, leading_set
 from rankinite.trees import (

@@ -14,7 +14,7 @@ from rankinite.boosting._feature_kernels import (
     weighted_rows,
     weighted_squares,
 )
-from rankinite.data.standardizing import Standardizer
+from rankinite.models.standardizing import Standardizer
 
 # Rows of a block: their λs take a quarter of the first-level cache. The sums depend on it.
 _BLOCK_ROWS = 1024

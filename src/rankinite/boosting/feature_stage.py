@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from rankinite.boosting.feature_blocks import FeatureBlocks
-from rankinite.data.standardizing import Standardizer
+from rankinite.models.standardizing import Standardizer
 
 
 class Lambdas(Protocol):

@@ -18,17 +18,17 @@ from rankinite.boosting.feature_stage import FeatureStage, Lambdas, Member, weig
 from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import LONGEST_STEP
 from rankinite.data import Dataset
-from rankinite.data.canonical import Canonical, canonical
-from rankinite.data.files import replacing
-from rankinite.data.standardizing import Standardizer
 from rankinite.errors import DataError, ModelFileError
+from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, measure
+from rankinite.models.base_model import as_scorer, base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
-from rankinite.models.scorer import as_scorer, base_scores
+from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.order.canonical import Canonical, canonical
 from rankinite.training import Callback, Learner
 from rankinite.training.watching import check_like, check_watchable, leading_set
 

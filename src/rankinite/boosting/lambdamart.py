@@ -7,20 +7,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from rankinite.binning import BinnedMatrix
 from rankinite.boosting.backfitting import Backfitting
 from rankinite.boosting.boosted_trees import BoostedTrees, first_outputs
 from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
 from rankinite.boosting.tree_stage import Trees, TreeStage
-from rankinite.combine import LineSearcher
 from rankinite.data import Dataset
-from rankinite.data.binning import BinnedMatrix
-from rankinite.data.row_keys import row_keys_with_pairs
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
+from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, measure
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.order.row_keys import row_keys_with_pairs
 from rankinite.training import Run
 from rankinite.trees import Forest, Grower
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.boosting.tree_stage import TreeStage, newton_steps
-from rankinite.combine.searching import MODES, LineSearcher
 from rankinite.data import Dataset
+from rankinite.linesearch.searching import MODES, LineSearcher
 from rankinite.measures import Measure
 from rankinite.trees import (
     Gradients,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankinite.binning import BinnedMatrix
 from rankinite.boosting.objectives import Objective
-from rankinite.data.binning import BinnedMatrix
-from rankinite.data.seeds import derive_seed
+from rankinite.order.seeds import derive_seed
 from rankinite.trees import (
     Gradients,
     Grower,

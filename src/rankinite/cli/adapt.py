@@ -158,8 +158,8 @@ def _read_background(
     path: Path, label: str, qid: str, n_features: int | None
 ) -> tuple[Any | Dataset, Expected]:
     """The model or the data, and the features that the target's data must have."""
-    from rankinite.data import read
-    from rankinite.data.files import check_readable
+    from rankinite.formats import read
+    from rankinite.formats.files import check_readable
     from rankinite.models import load_base_model
     from rankinite.models.foreign import is_model_file
 
@@ -176,7 +176,7 @@ def _read_background(
 
 def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | Dataset:
     """One more background: a model, or data with the features of the first background."""
-    from rankinite.data.files import check_readable
+    from rankinite.formats.files import check_readable
     from rankinite.models import load_base_model
     from rankinite.models.foreign import is_model_file
 

@@ -14,8 +14,8 @@ from rankinite.cli.outputs import check_writable, number_or_none
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
+    from rankinite.combination import Combination, Contender
     from rankinite.data import Dataset
-    from rankinite.ensemble import Combination, Contender
     from rankinite.measures import Measure
 
 
@@ -66,7 +66,7 @@ def combine(
 
     Example: rankinite combine valid.txt --model a.rk --model b.rk --test test.txt
     """
-    from rankinite.ensemble import Combination
+    from rankinite.combination import Combination
     from rankinite.models import load_base_model
 
     check_writable(output, "the combination")
@@ -151,7 +151,7 @@ class _Job:
 
     def choose(self) -> None:
         """Try all methods, and fit the one that is best on the test data or across the folds."""
-        from rankinite.ensemble.choosing import compare_methods, ways_to_combine
+        from rankinite.combination.choosing import compare_methods, ways_to_combine
 
         ways = ways_to_combine(self.combination.normalize)
         if len(self.sets) > 1:
@@ -177,7 +177,7 @@ class _Job:
         """What the methods come to on the test data, the best first."""
         import warnings
 
-        from rankinite.ensemble import Contender
+        from rankinite.combination import Contender
 
         rows = self.sets[self.judge]
         with warnings.catch_warnings():
@@ -190,7 +190,7 @@ class _Job:
         return sorted(found, key=lambda contender: sign * contender.held_out)
 
     def _made(self, method: str, normalize: str) -> Combination:
-        from rankinite.ensemble import Combination
+        from rankinite.combination import Combination
 
         params = self.combination.get_params(deep=False)
         return Combination(**{**params, "method": method, "normalize": normalize})
@@ -209,7 +209,7 @@ class _Job:
         }
 
     def as_tables(self) -> str:
-        from rankinite.measures.tables import aligned
+        from rankinite._text_table import aligned
 
         tables = []
         if self.tried:

@@ -120,7 +120,7 @@ def _as_tables(comparison: Comparison) -> str:
 
 
 def _as_table(measure: str, rows: list[ComparisonRow]) -> str:
-    from rankinite.measures.tables import aligned
+    from rankinite._text_table import aligned
 
     header = (measure, "mean", "change (95 %)", "p", "wins", "losses", "ties")
     first = rows[0]

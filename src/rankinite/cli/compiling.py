@@ -41,7 +41,7 @@ def grow_a_tree() -> None:
     """Grow a small tree as training does, which compiles all that it takes."""
     import numpy as np
 
-    from rankinite.data.binning import BinMapper, BinnedMatrix
+    from rankinite.binning import BinMapper, BinnedMatrix
     from rankinite.distributed import Serial
     from rankinite.trees import (
         Forest,

@@ -30,7 +30,7 @@ MEASURES = ("ndcg@1", "ndcg@3", "ndcg@10", "err@10", "map", "mrr")
 
 
 @dataclass(frozen=True)
-class Parts:
+class DemoData:
     """Artificial data for training, validation and test."""
 
     train: Dataset
@@ -57,7 +57,9 @@ def demo(
         "minute. Later runs take seconds.\n"
     )
     compile_ahead()
-    parts = Parts(*artificial(N_QUERIES, n_docs=N_DOCS, n_features=N_FEATURES, random_state=seed))
+    parts = DemoData(
+        *artificial(N_QUERIES, n_docs=N_DOCS, n_features=N_FEATURES, random_state=seed)
+    )
     typer.echo("1. Data")
     for name, rows in vars(parts).items():
         typer.echo(f"   {name:5}  {rows.n_queries:>5,} queries with {N_DOCS} documents each")
@@ -81,7 +83,7 @@ def _make_folder(output: Path) -> None:
     check_writable(output / "ranker.rk", "the model")
 
 
-def _train(parts: Parts, seed: int) -> dict[str, BoostedTrees]:
+def _train(parts: DemoData, seed: int) -> dict[str, BoostedTrees]:
     from rankinite.boosting import MART, LambdaMART
     from rankinite.training import Progress
 
@@ -102,9 +104,9 @@ def _train(parts: Parts, seed: int) -> dict[str, BoostedTrees]:
     return rankers
 
 
-def _table(parts: Parts, rankers: dict[str, BoostedTrees]) -> str:
+def _table(parts: DemoData, rankers: dict[str, BoostedTrees]) -> str:
+    from rankinite._text_table import aligned
     from rankinite.measures import evaluate
-    from rankinite.measures.tables import aligned
 
     scorers = _simple_baselines(parts) | rankers
     evaluations = {name: evaluate(s, parts.test, MEASURES) for name, s in scorers.items()}
@@ -112,7 +114,7 @@ def _table(parts: Parts, rankers: dict[str, BoostedTrees]) -> str:
     return aligned(("", *MEASURES), rows)
 
 
-def _simple_baselines(parts: Parts) -> dict[str, Any]:
+def _simple_baselines(parts: DemoData) -> dict[str, Any]:
     """Scores of the test rows without learning to rank, or what computes them."""
     import numpy as np
 
@@ -149,7 +151,7 @@ def _least_squares(train: Dataset) -> Any:
 
 
 def _save_and_verify(output: Path, test: Dataset, rankers: dict[str, BoostedTrees]) -> None:
-    from rankinite.data import write_svmlight
+    from rankinite.formats import write_svmlight
     from rankinite.models import load
 
     ranker = rankers["LambdaMART"]

@@ -54,7 +54,7 @@ def read_like(
     leave out the last features, as it may leave out any that is 0. With `bins_of` the result holds
     only bins, those of that dataset.
     """
-    from rankinite.data import read
+    from rankinite.formats import read
 
     columns = _table_columns(path)
     for name in (expected.names or []) if columns else []:
@@ -92,7 +92,7 @@ def read_judgements(
     labels_needed: bool = True,
 ) -> Dataset:
     """Read data for its labels and queries alone; of a table no other column is looked at."""
-    from rankinite.data import read
+    from rankinite.formats import read
 
     if not labels_needed and label_if_there(path, label) is None:
         return read(path, label=None, qid=qid, document=document)
@@ -115,7 +115,7 @@ def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
     """
     import numpy as np
 
-    from rankinite.data.files import check_readable
+    from rankinite.formats.files import check_readable
 
     check_readable(path)
     lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
@@ -198,7 +198,7 @@ def _table_columns(path: Path) -> list[str]:
             return pq.read_schema(path).names
         from pyarrow import csv
 
-        from rankinite.data.files import open_input
+        from rankinite.formats.files import open_input
 
         with open_input(path) as stream:
             return csv.open_csv(stream).schema.names

@@ -13,7 +13,7 @@ from rankinite.cli.options import AsJson, DataPath, Label, Qid, Threads
 from rankinite.cli.outputs import check_writable
 
 if TYPE_CHECKING:
-    from rankinite.report import LocalOptimality
+    from rankinite.optimality import LocalOptimality
 
 
 def optimality(
@@ -58,8 +58,8 @@ def optimality(
 
     Example: rankinite optimality train.txt --model net.rk --plot optimality.png
     """
-    from rankinite.report.optimality import RADII, check_movable, local_optimality
-    from rankinite.report.plots import check_plot
+    from rankinite.optimality.local_optimality import RADII, check_movable, local_optimality
+    from rankinite.plots.figures import check_plot
 
     if plot is not None:
         check_plot(plot)

@@ -46,7 +46,7 @@ def write_lines(lines: Iterable[str], path: Path | None) -> None:
     elif _is_stream(path):
         path.write_text(text, encoding="utf-8")
     else:
-        from rankinite.data.files import replacing
+        from rankinite.formats.files import replacing
 
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")

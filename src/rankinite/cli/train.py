@@ -13,7 +13,7 @@ from rankinite.cli.compiling import compile_ahead
 from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
 from rankinite.cli.outputs import check_writable
-from rankinite.cli.parameters import RANKERS, make_ranker, takes_ranker_parameters
+from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.cli.reporting import INTERRUPTED
 from rankinite.errors import ParameterError
 
@@ -263,7 +263,7 @@ def _read(
     `train` and `valid` are data with its pairs; data that has pairs needs no labels.
     """
     from rankinite._numba import threads
-    from rankinite.data import read
+    from rankinite.formats import read
 
     binned = ranker.learns_from_bins and ranker.base_model is None
     max_bins = ranker.get_params(deep=False)["max_bins"] if binned else None

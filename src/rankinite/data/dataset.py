@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankinite._ranges import ranges
 from rankinite.data import frames
 from rankinite.data.checks import (
     check_length,
@@ -17,11 +18,11 @@ from rankinite.data.checks import (
     checked_weight,
     query_weights,
 )
-from rankinite.data.grouping import group, ranges
+from rankinite.data.grouping import group
 from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from rankinite.data.binning import BinMapper, BinnedMatrix
+    from rankinite.binning import BinMapper, BinnedMatrix
     from rankinite.data.preferences import Preferences
 
 
@@ -153,7 +154,7 @@ class Dataset:
         >>> Dataset.from_chunks(make_chunks).n_queries
         3
         """
-        from rankinite.data.streaming import ChunkSource, bin_in_pieces
+        from rankinite.formats.streaming import ChunkSource, bin_in_pieces
 
         mapper = None if like is None else like.mapper(max_bins)
         return bin_in_pieces(ChunkSource(make_chunks), max_bins, mapper, query_weight)
@@ -417,7 +418,7 @@ class Dataset:
         >>> data.with_preferences(preferred=[0, 1, 2], other=[1, 2, 0]).preferences
         Preferences(3 pairs in 1 queries)
         """
-        from rankinite.data.preference_binding import bind
+        from rankinite.formats.preference_binding import bind
 
         same = copy(self)
         if documents is not None:
@@ -444,7 +445,7 @@ class Dataset:
                 f"feature values, so it cannot be binned with max_bins={max_bins}: use the same "
                 "number, or the dataset with its features"
             )
-        from rankinite.data.binning import bin_matrix
+        from rankinite.binning import bin_matrix
 
         self._bins[max_bins] = bin_matrix(self.X, max_bins, self.offsets)
         return self._bins[max_bins]
@@ -474,7 +475,7 @@ class Dataset:
         like : Dataset, optional
             Use the bins of this dataset, so that a model trained on it can score this one.
         """
-        from rankinite.data.binned_file import save_binned
+        from rankinite.formats.binned_file import save_binned
 
         save_binned(self, path, max_bins, like)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite._ranges import ranges
 from rankinite.errors import DataError, RankiniteWarning
 
 
@@ -76,9 +77,3 @@ def _first_appearance(ids: np.ndarray) -> np.ndarray:
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[inverse]
-
-
-def ranges(starts: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """The integers of the ranges ``start:start + size``, one range after the other."""
-    ends = np.cumsum(sizes)
-    return np.repeat(starts - (ends - sizes), sizes) + np.arange(sizes.sum(), dtype=np.int64)

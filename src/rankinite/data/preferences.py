@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rankinite.data.grouping import ranges
+from rankinite._ranges import ranges
 from rankinite.errors import DataError
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """λ-gradients for any measure, from labels or from preference pairs."""
 
 from rankinite.lambdas.gradients import LambdaGradients
-from rankinite.lambdas.preferences import PreferenceGradients
+from rankinite.lambdas.preference_gradients import PreferenceGradients
 
 __all__ = ["LambdaGradients", "PreferenceGradients"]

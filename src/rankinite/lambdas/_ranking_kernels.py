@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from rankinite._hash_kernels import mix
 from rankinite._numba import kernel
-from rankinite.data._row_key_kernels import mix
-from rankinite.measures._ranking_kernels import descending, sort_by_key
+from rankinite.measures._sorting_kernels import descending, sort_by_key
 
 # Down to this rank, the best documents are found by insertion instead of a whole sort.
 SMALL_TOP = 64

@@ -24,14 +24,14 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
-from rankinite.data.canonical import Canonical
-from rankinite.data.grouping import ranges
-from rankinite.data.seeds import derive_seed
+from rankinite._ranges import ranges
 from rankinite.lambdas._cost_kernels import all_costs, cost_from_deltas
 from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures import BuiltIn, Judged, Measure
 from rankinite.measures.codes import LAYERED, LINEAR
+from rankinite.order.canonical import Canonical
+from rankinite.order.seeds import derive_seed
 
 
 class LambdaGradients:
@@ -43,7 +43,7 @@ class LambdaGradients:
     labels : ndarray of float64, shape (n_rows,)
     offsets : ndarray of int64, shape (n_queries + 1,)
     keys : ndarray of uint64, shape (n_rows,)
-        The documents' own random numbers (`rankinite.data.row_keys`).
+        The documents' own random numbers (`rankinite.order.row_keys`).
     weight : ndarray of float64, shape (n_rows,), optional
         Multiplies a document's λ and w.
     query_weight : ndarray of float64, shape (n_queries,), optional

@@ -3,7 +3,7 @@
 from rankinite.measures.evaluation import Evaluation, Evaluator, evaluate, mean_value
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
-from rankinite.measures.preferences import PairAccuracy, PairLogLoss, PairMeasure
+from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure
 from rankinite.measures.protocol import Measure
 from rankinite.measures.significance import Comparison, ComparisonRow, compare
 from rankinite.measures.specification import (

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankinite._numba import kernel
-from rankinite.measures._ranking_kernels import descending, sort_by_key
+from rankinite.measures._sorting_kernels import descending, sort_by_key
 
 # Down to this cut-off, the best documents are found by insertion instead of a whole sort.
 SMALL_CUT = 64

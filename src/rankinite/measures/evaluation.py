@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankinite.data.scorers import scores_of
+from rankinite._text_table import aligned
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
-from rankinite.measures.preferences import PairAccuracy, PairLogLoss, PairMeasure, PairValues
+from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure, PairValues
 from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import BuiltIn
-from rankinite.measures.tables import aligned
 from rankinite.measures.values import expected_values
+from rankinite.models.scores import scores_of
 
 if TYPE_CHECKING:
     from rankinite.data.dataset import Dataset

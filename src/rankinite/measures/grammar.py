@@ -13,7 +13,7 @@ from dataclasses import MISSING
 from typing import Any
 
 from rankinite.errors import ParameterError
-from rankinite.measures.preferences import PairAccuracy, PairLogLoss, PairMeasure
+from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure
 from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import (
     AP,

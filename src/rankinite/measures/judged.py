@@ -44,7 +44,7 @@ class Judged:
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class LabelLayout:
     """Labels and the queries they belong to.
 
     Attributes
@@ -62,7 +62,7 @@ class Layout:
     longest: int
 
     @classmethod
-    def of(cls, name: str, y: np.ndarray, offsets: np.ndarray) -> Layout:
+    def of(cls, name: str, y: np.ndarray, offsets: np.ndarray) -> LabelLayout:
         """Lay out `y`; `name` is the measure that asks, for the error messages."""
         y = np.ascontiguousarray(y, dtype=np.float64)
         offsets = np.ascontiguousarray(offsets, dtype=np.int64)
@@ -102,7 +102,7 @@ class Layout:
         return self.per_query(grades > 0) == 0
 
 
-def gains(layout: Layout, name: str, gain: str) -> np.ndarray:
+def gains(layout: LabelLayout, name: str, gain: str) -> np.ndarray:
     """Gain of each label: 2^l − 1 (``"exp2"``) or l itself (``"label"``), shape (n_rows,)."""
     y = layout.y
     if gain == "label":
@@ -112,7 +112,7 @@ def gains(layout: Layout, name: str, gain: str) -> np.ndarray:
     return np.exp2(y) - 1.0
 
 
-def stop_probabilities(layout: Layout, name: str, max_label: int) -> np.ndarray:
+def stop_probabilities(layout: LabelLayout, name: str, max_label: int) -> np.ndarray:
     """Probability R = (2^l − 1)/2^max_label that a document satisfies the user, for ERR."""
     advice = "use ndcg:gain=label or the measure pairs"
     _check_grades(layout, name, LARGEST_ERR_GRADE, advice)
@@ -120,7 +120,7 @@ def stop_probabilities(layout: Layout, name: str, max_label: int) -> np.ndarray:
     return (np.exp2(layout.y) - 1.0) / 2.0**max_label
 
 
-def _check_grades(layout: Layout, name: str, largest: int, advice: str) -> None:
+def _check_grades(layout: LabelLayout, name: str, largest: int, advice: str) -> None:
     y = layout.y
     layout.refuse(y < 0, name, "but its gain 2^label - 1 needs labels of 0 or more")
     layout.refuse(y != np.floor(y), name, f"but its gain needs whole numbers: {advice}")
@@ -148,7 +148,7 @@ def _cut(discounts: np.ndarray, k: int | None) -> np.ndarray:
     return discounts
 
 
-def top_rank(layout: Layout, k: int | None) -> int:
+def top_rank(layout: LabelLayout, k: int | None) -> int:
     """Lowest rank that counts: the cut-off, or the size of the largest query if that is less."""
     return layout.longest if k is None else min(k, layout.longest)
 
@@ -158,14 +158,14 @@ def inverse(values: np.ndarray) -> np.ndarray:
     return np.divide(1.0, values, out=np.zeros_like(values), where=values > 0)
 
 
-def ideal_norms(layout: Layout, grades: np.ndarray, discounts: np.ndarray) -> np.ndarray:
+def ideal_norms(layout: LabelLayout, grades: np.ndarray, discounts: np.ndarray) -> np.ndarray:
     """1/maxDCG of each query, shape (n_queries, 1)."""
     best, position = layout.best_first(grades)
     return inverse(layout.per_query(best * discounts[position]))[:, None]
 
 
 def layered_norms(
-    layout: Layout, grades: np.ndarray, discounts: np.ndarray, depth: int
+    layout: LabelLayout, grades: np.ndarray, discounts: np.ndarray, depth: int
 ) -> np.ndarray:
     """Norms of the mean of NDCG@1 .. NDCG@depth, shape (n_queries, depth).
 
@@ -181,7 +181,7 @@ def layered_norms(
     return np.ascontiguousarray(np.cumsum(inverse_ideals[:, ::-1], axis=1)[:, ::-1]) / depth
 
 
-def different_pairs(layout: Layout) -> np.ndarray:
+def different_pairs(layout: LabelLayout) -> np.ndarray:
     """Number of pairs of different labels in each query, shape (n_queries,)."""
     labels, position = layout.best_first(layout.y)
     starts = np.flatnonzero((position == 0) | (np.diff(labels, prepend=np.nan) != 0))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankinite._text_table import aligned
 from rankinite.errors import ParameterError
 from rankinite.measures.evaluation import (
     Evaluation,
@@ -17,7 +18,6 @@ from rankinite.measures.evaluation import (
     measure_list,
 )
 from rankinite.measures.protocol import Measure
-from rankinite.measures.tables import aligned
 
 if TYPE_CHECKING:
     from rankinite.data.dataset import Dataset

@@ -20,7 +20,7 @@ from rankinite.errors import DataError, ParameterError
 from rankinite.measures import codes
 from rankinite.measures import judged as j
 from rankinite.measures._swap_kernels import swap_terms
-from rankinite.measures.judged import Judged, Layout
+from rankinite.measures.judged import Judged, LabelLayout
 from rankinite.measures.protocol import Measure
 from rankinite.measures.values import expected_values
 
@@ -118,7 +118,7 @@ class DCG(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         grades = j.gains(layout, self.name, self.gain)
         discounts = j.log_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
@@ -126,7 +126,7 @@ class DCG(BuiltIn):
         return Judged(codes.LINEAR, grades, discounts, norms, blank, j.top_rank(layout, self.k))
 
     def _norms(
-        self, layout: Layout, grades: np.ndarray, discounts: np.ndarray, blank: np.ndarray
+        self, layout: LabelLayout, grades: np.ndarray, discounts: np.ndarray, blank: np.ndarray
     ) -> np.ndarray:
         return _ones(blank)
 
@@ -146,7 +146,7 @@ class NDCG(DCG):
     keyword: ClassVar[str] = "ndcg"
 
     def _norms(
-        self, layout: Layout, grades: np.ndarray, discounts: np.ndarray, blank: np.ndarray
+        self, layout: LabelLayout, grades: np.ndarray, discounts: np.ndarray, blank: np.ndarray
     ) -> np.ndarray:
         return j.ideal_norms(layout, grades, discounts)
 
@@ -173,7 +173,7 @@ class AveNDCG(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         grades = j.gains(layout, self.name, self.gain)
         discounts = j.log_discounts(layout.longest, self.depth)
         norms = j.layered_norms(layout, grades, discounts, self.depth)
@@ -220,7 +220,7 @@ class ERR(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         max_label = self.resolve(layout.y).max_label
         assert max_label is not None
         grades = j.stop_probabilities(layout, self.name, max_label)
@@ -252,7 +252,7 @@ class Precision(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         grades = (layout.y >= self.relevant).astype(np.float64)
         discounts = j.constant_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
@@ -283,7 +283,7 @@ class AP(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         grades = (layout.y >= self.relevant).astype(np.float64)
         discounts = j.reciprocal_discounts(layout.longest, self.k)
         norms = j.inverse(layout.per_query(grades))[:, None]
@@ -314,7 +314,7 @@ class RR(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         grades = (layout.y >= self.relevant).astype(np.float64)
         discounts = j.reciprocal_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
@@ -330,7 +330,7 @@ class Pairs(BuiltIn):
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
-        layout = Layout.of(self.name, y, offsets)
+        layout = LabelLayout.of(self.name, y, offsets)
         pairs = j.different_pairs(layout)
         discounts = np.ones(layout.longest)
         norms = j.inverse(pairs)[:, None]

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.data.files import replacing
 from rankinite.errors import ModelFileError
+from rankinite.formats.files import replacing
 
 FORMAT = "rankinite-model"
 VERSION = 1

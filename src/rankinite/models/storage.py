@@ -17,7 +17,7 @@ _HOMES = {
     "McRank": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
-    "Combination": "rankinite.ensemble",
+    "Combination": "rankinite.combination",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",

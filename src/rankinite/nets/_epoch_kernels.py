@@ -24,9 +24,9 @@ import numpy as np
 from rankinite._float_vectors import fill4, fma4, load4, mul4, spread4, store4, sum4
 from rankinite._numba import kernel
 from rankinite.lambdas._lambda_kernels import all_lambdas
-from rankinite.lambdas._preference_kernels import pair_lambdas
+from rankinite.lambdas._preference_gradient_kernels import pair_lambdas
 from rankinite.lambdas._ranknet_kernels import pair_share, ranknet_lambdas
-from rankinite.measures._preference_kernels import query_cost
+from rankinite.measures._pair_measure_kernels import query_cost
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents, tanh_all
 
 

@@ -19,17 +19,7 @@ import math
 
 import numpy as np
 
-from rankinite._float_vectors import (
-    add4,
-    fill4,
-    fma,
-    fma4,
-    load4,
-    mul4,
-    spread4,
-    store4,
-    sum4,
-)
+from rankinite._float_vectors import add4, fill4, fma, fma4, load4, mul4, spread4, store4, sum4
 from rankinite._numba import kernel
 
 # Beyond this, tanh is 1 in float64.

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankinite._hash_kernels import keys_from_seed
 from rankinite._numba import in_threads
-from rankinite.data._row_key_kernels import keys_from_seed
-from rankinite.data.seeds import derive_seed
-from rankinite.data.standardizing import Standardizer
 from rankinite.errors import ModelFileError
+from rankinite.models.standardizing import Standardizer
 from rankinite.nets._net_kernels import score_batch
+from rankinite.order.seeds import derive_seed
 
 # Rows that one thread scores at a time; up to as many are scored on the calling thread.
 BLOCK_ROWS = 1024

@@ -13,24 +13,18 @@ import numpy as np
 
 from rankinite._numba import number_of_threads, threads
 from rankinite.data import Dataset
-from rankinite.data.canonical import canonical
-from rankinite.data.standardizing import Standardizer
 from rankinite.errors import DataError, ParameterError
+from rankinite.models.base_model import as_scorer, base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
-from rankinite.models.scorer import as_scorer, base_scores
+from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace, feature_labels
 from rankinite.nets import training
-from rankinite.nets.net import (
-    BLOCK_ROWS,
-    Net,
-    checked_weights,
-    free_weights,
-    score_standardized,
-)
+from rankinite.nets.net import BLOCK_ROWS, Net, checked_weights, free_weights, score_standardized
 from rankinite.nets.objectives import NetObjective, TrainingRows
 from rankinite.nets.training import NetRun, Settings, WatchedRows
+from rankinite.order.canonical import canonical
 from rankinite.training import Callback, Learner
 from rankinite.training.watching import check_like, check_watchable, leading_set
 

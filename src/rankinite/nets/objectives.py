@@ -9,12 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from rankinite.data.canonical import Canonical
 from rankinite.data.preferences import Preferences
-from rankinite.data.seeds import derive_seed
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure
-from rankinite.measures._preference_kernels import pair_masses
+from rankinite.measures._pair_measure_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.nets._epoch_kernels import (
     lambda_epoch,
@@ -24,6 +22,8 @@ from rankinite.nets._epoch_kernels import (
 )
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents
 from rankinite.nets.net import score_standardized, width_of
+from rankinite.order.canonical import Canonical
+from rankinite.order.seeds import derive_seed
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,6 @@ except ModuleNotFoundError as error:
     ) from None
 
 from rankinite.torch.loss import LambdaLoss
-from rankinite.torch.ranker import TorchRanker, load
+from rankinite.torch.torch_ranker import TorchRanker, load
 
 __all__ = ["LambdaLoss", "TorchRanker", "load"]

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 
-from rankinite.data.canonical import Canonical
-from rankinite.data.grouping import ranges
-from rankinite.data.seeds import derive_seed
+import torch
+from rankinite._ranges import ranges
 from rankinite.lambdas import LambdaGradients
+from rankinite.order.canonical import Canonical
+from rankinite.order.seeds import derive_seed
 from rankinite.torch.loss import PairCost
 from rankinite.torch.module import Preparation, outputs_of, place_of, score_rows
 

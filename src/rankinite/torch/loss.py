@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 from torch.autograd.function import once_differentiable
 
-from rankinite.data._canonical_kernels import value_hashes
-from rankinite.data._row_key_kernels import content_keys
+import torch
 from rankinite.data.checks import checked_weight
 from rankinite.data.grouping import group
-from rankinite.data.row_keys import bits
 from rankinite.errors import DataError, ParameterError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, measure
 from rankinite.models.parameters import OneOf, Real, Whole
+from rankinite.order._canonical_kernels import value_hashes
+from rankinite.order._row_key_kernels import content_keys
+from rankinite.order.row_keys import bits
 
 
 class PairCost(torch.autograd.Function):

@@ -9,10 +9,10 @@ from threading import Lock
 from typing import Any
 
 import numpy as np
-import torch
 
-from rankinite.data.standardizing import Standardizer
+import torch
 from rankinite.errors import ModelFileError, ParameterError
+from rankinite.models.standardizing import Standardizer
 
 # From raw rows to what a net is given.
 Preparation = Callable[[np.ndarray], np.ndarray]

@@ -13,11 +13,11 @@ from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
+from rankinite.models.base_model import as_scorer, check_base
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import Ranker, training_data
-from rankinite.models.scorer import as_scorer, check_base
 from rankinite.models.storage import from_state, load, nested, to_state, unnested
 from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, best_round
 from rankinite.training.run import Callback, History, Run

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
+from rankinite.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.data import Dataset
-from rankinite.data.binning import BinMapper, BinnedMatrix, apply_mapper
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value

@@ -3,7 +3,7 @@
 import numpy as np
 
 from rankinite._numba import kernel
-from rankinite.data._binning_kernels import BLOCK
+from rankinite.binning._binning_kernels import BLOCK
 from rankinite.trees._vector_kernels import GROUP, count_below, transpose_tile
 
 # The code of a missing value.

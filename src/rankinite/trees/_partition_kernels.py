@@ -3,9 +3,9 @@
 import numpy as np
 from numba import prange
 
+from rankinite._hash_kernels import mix
 from rankinite._numba import kernel, parallel_kernel
-from rankinite.data._binning_kernels import MISSING_BIN
-from rankinite.data._row_key_kernels import mix
+from rankinite.binning._binning_kernels import MISSING_BIN
 
 
 @parallel_kernel()

@@ -4,15 +4,9 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
-from rankinite.data._binning_kernels import BLOCK, MISSING_BIN
+from rankinite.binning._binning_kernels import BLOCK, MISSING_BIN
 from rankinite.trees._coding_kernels import code_bins, code_features
-from rankinite.trees._vector_kernels import (
-    cleared,
-    filled,
-    prefetch,
-    store_lowest_bits,
-    where_any,
-)
+from rankinite.trees._vector_kernels import cleared, filled, prefetch, store_lowest_bits, where_any
 
 # Documents that are scored together, side by side in vectors.
 WIDE, NARROW = 128, 32

@@ -4,7 +4,7 @@ import numpy as np
 from numba import prange
 
 from rankinite._numba import kernel, parallel_kernel
-from rankinite.data._binning_kernels import BLOCK, MISSING_BIN
+from rankinite.binning._binning_kernels import BLOCK, MISSING_BIN
 from rankinite.trees._histogram_kernels import N_BINS
 
 # Rows of the scratch of a scan: Σλ, rows and mass on the left of every candidate, and its bin.

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numba
 import numpy as np
 
-from rankinite.data.binning import BinnedMatrix
-from rankinite.data.seeds import derive_seed, draw_without_replacement
+from rankinite.binning import BinnedMatrix
 from rankinite.distributed import Communicator
+from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees._histogram_kernels import N_BINS, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
 from rankinite.trees._split_kernels import N_SCRATCH, best_splits
@@ -82,7 +82,7 @@ class Grower:
         This worker's rows.
     parameters : GrowthParameters
     keys : ndarray of uint64, shape (n_rows,)
-        The rows' own random numbers (`rankinite.data.row_keys`).
+        The rows' own random numbers (`rankinite.order.row_keys`).
     n_rows : int
         Number of rows over all workers.
     communicator : Communicator

@@ -8,8 +8,8 @@ import numba
 import numpy as np
 
 from rankinite._numba import in_threads
-from rankinite.data._binning_kernels import BLOCK
-from rankinite.data.binning import BinMapper, BinnedMatrix
+from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.binning._binning_kernels import BLOCK
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.grower import GrownTree

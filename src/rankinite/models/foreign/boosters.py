@@ -19,19 +19,19 @@ import numpy as np
 
 from rankinite.errors import ModelFileError
 from rankinite.models.file import Arrays, State
-from rankinite.models.foreign.formats import (
-    check_catboost,
-    check_lightgbm,
-    check_xgboost,
-    lightgbm_trees,
-)
-from rankinite.models.foreign.scoring import (
+from rankinite.models.foreign.common import (
     check_width,
     first_line,
     n_threads_for,
     not_fitted,
     real_names,
     using,
+)
+from rankinite.models.foreign.integrity import (
+    check_catboost,
+    check_lightgbm,
+    check_xgboost,
+    lightgbm_trees,
 )
 
 

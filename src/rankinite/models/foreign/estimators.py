@@ -16,7 +16,7 @@ import numpy as np
 
 from rankinite.errors import DataError, ModelFileError
 from rankinite.models.file import Arrays, State
-from rankinite.models.foreign.scoring import check_width, refuse_missing, using
+from rankinite.models.foreign.common import check_width, refuse_missing, using
 from rankinite.models.foreign.sklearn_trees import Ensemble, ensemble_of
 from rankinite.models.linear import weighted_sum
 from rankinite.models.storage import nested, unnested

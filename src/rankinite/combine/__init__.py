@@ -1,5 +1,0 @@
-"""Combinations of rankers: the exact line search."""
-
-from rankinite.combine.searching import Curve, LineSearch, LineSearcher, line_search
-
-__all__ = ["Curve", "LineSearch", "LineSearcher", "line_search"]

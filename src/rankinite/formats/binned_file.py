@@ -1,0 +1,285 @@
+"""The binned form of a dataset as one file, whose bins are mapped into memory on loading.
+
+The file is in the safetensors format: the length of a header, the header in JSON, then arrays.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from itertools import pairwise
+from operator import index
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankinite.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.binning._binning_kernels import BLOCK
+from rankinite.data.dataset import Dataset
+from rankinite.data.preferences import Preferences
+from rankinite.errors import DataError
+from rankinite.formats.files import replacing
+
+_FORMAT, _VERSION = "rankinite-dataset", "1"
+_LARGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors library
+_OF_PAIRS = {"first": np.int64, "other": np.int64, "probability": np.float64, "weight": np.float64}
+_DTYPES = {"U8": np.uint8, "I64": np.int64, "F64": np.float64}
+
+
+def save_binned(
+    dataset: Dataset, path: str | PathLike[str], max_bins: int, like: Dataset | None
+) -> None:
+    """Write `dataset` in binned form; see `Dataset.save`."""
+    bins = _bins(dataset, max_bins, like)
+    arrays = {
+        "blocks": bins.blocks,
+        "edges": bins.mapper.edges,
+        "edge_offsets": bins.mapper.edge_offsets,
+        "offsets": dataset.offsets,
+        **_id_arrays(dataset.qids),
+    }
+    for name in ("y", "weight", "query_weight", "order"):
+        if getattr(dataset, name) is not None:
+            arrays[name] = getattr(dataset, name)
+    if dataset.preferences is not None:
+        arrays |= {f"pair_{name}": getattr(dataset.preferences, name) for name in _OF_PAIRS}
+    metadata = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "max_bins": str(bins.mapper.max_bins),
+        "n_features": str(bins.n_features),
+    }
+    if dataset.feature_names is not None:
+        metadata["feature_names"] = json.dumps(dataset.feature_names)
+    with replacing(Path(path)) as temporary:
+        _write_arrays(temporary, arrays, metadata)
+
+
+def _write_arrays(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
+    """Write a safetensors file without a copy of the arrays, and always the same bytes.
+
+    The safetensors library writes the entries of the metadata in a random order.
+    """
+    header: dict[str, Any] = {"__metadata__": metadata}
+    # Wide types first, so that every array begins at a multiple of its item size.
+    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
+    end = 0
+    for name in names:
+        array = arrays[name]
+        start, end = end, end + array.nbytes
+        kind = next(code for code, dtype in _DTYPES.items() if array.dtype == dtype)
+        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with path.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        file.flush()
+        for name in names:
+            np.ascontiguousarray(arrays[name]).tofile(file)
+
+
+def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix:
+    if like is None:
+        return dataset.binned(max_bins)
+    if dataset.X is None:
+        raise DataError(
+            "this dataset holds only bins, so it cannot be binned like another: "
+            "use the dataset with its features"
+        )
+    return apply_mapper(dataset.X, like.binned(max_bins).mapper)
+
+
+def is_binned_file(path: Path) -> bool:
+    """Whether the first bytes are those of a safetensors file; text cannot begin like one."""
+    with path.open("rb") as file:
+        start = file.read(9)
+    return len(start) == 9 and start[8:] == b"{" and _header_length(start) <= _LARGEST_HEADER
+
+
+def _header_length(start: bytes) -> int:
+    return struct.unpack("<Q", start[:8])[0]
+
+
+def load_binned(path: Path) -> Dataset:
+    """Load a dataset that `Dataset.save` wrote; the bins stay in the file until they are used."""
+    arrays = _ArrayFile(path)
+    bins = _load_bins(arrays, path)
+    n_rows = bins.blocks.shape[1]
+    offsets = arrays.read("offsets", np.int64)
+    n_queries = len(offsets) - 1
+    if n_queries < 1 or offsets[0] != 0 or offsets[-1] != n_rows or (np.diff(offsets) < 1).any():
+        raise _damaged(path, "the offsets of the queries do not fit the rows")
+    order = arrays.read_optional("order", np.int64, n_rows)
+    if order is not None and not np.array_equal(np.sort(order), np.arange(n_rows)):
+        raise _damaged(path, "the order of the rows is not a permutation")
+    return Dataset._assemble(
+        X=None,
+        y=arrays.read_optional("y", np.float64, n_rows),
+        offsets=offsets,
+        qids=_load_ids(arrays, n_queries, path),
+        weight=arrays.read_optional("weight", np.float64, n_rows),
+        query_weight=arrays.read_optional("query_weight", np.float64, n_queries),
+        feature_names=_load_names(arrays.metadata, bins.n_features, path),
+        order=order,
+        preferences=_load_pairs(arrays, offsets, path),
+        bins=bins,
+    )
+
+
+def _load_pairs(arrays: _ArrayFile, offsets: np.ndarray, path: Path) -> Preferences | None:
+    if "pair_first" not in arrays:
+        return None
+    first, other, probability, weight = (
+        arrays.read(f"pair_{name}", dtype) for name, dtype in _OF_PAIRS.items()
+    )
+    if not 0 < len(first) == len(other) == len(probability) == len(weight):
+        raise _damaged(path, "its pairs are not of one length")
+    rows = np.stack([first, other])
+    query = np.searchsorted(offsets, rows, side="right")
+    inside = rows.min() >= 0 and rows.max() < offsets[-1]
+    if not inside or (query[0] != query[1]).any() or (first == other).any():
+        raise _damaged(path, "its pairs are not pairs of documents of a query")
+    if not ((probability >= 0) & (probability <= 1) & (weight >= 0) & np.isfinite(weight)).all():
+        raise _damaged(path, "its pairs have a probability or a weight out of range")
+    return Preferences(offsets, first, other, probability, weight)
+
+
+def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:
+    blocks = arrays.map("blocks", np.uint8)
+    edges = arrays.read("edges", np.float64)
+    edge_offsets = arrays.read("edge_offsets", np.int64)
+    try:
+        n_features, max_bins = (int(arrays.metadata[key]) for key in ("n_features", "max_bins"))
+    except (KeyError, ValueError, TypeError) as error:
+        raise _damaged(path, "its header lacks n_features or max_bins") from error
+    if n_features < 1 or not 2 <= max_bins <= 255:
+        raise _damaged(path, f"it has {n_features} features and max_bins={max_bins}")
+    if blocks.ndim != 3 or blocks.shape[::2] != (-(-n_features // BLOCK), BLOCK):
+        raise _damaged(path, f"bins of shape {blocks.shape} do not fit {n_features} features")
+    fits = len(edge_offsets) == n_features + 1 and edge_offsets[0] == 0
+    if not fits or edge_offsets[-1] != len(edges) or (np.diff(edge_offsets) < 0).any():
+        raise _damaged(path, "the edges of the bins do not fit the features")
+    return BinnedMatrix(blocks, n_features, BinMapper(edges, edge_offsets, max_bins))
+
+
+def _load_names(metadata: dict[str, Any], n_features: int, path: Path) -> list[str] | None:
+    if "feature_names" not in metadata:
+        return None
+    try:
+        names = json.loads(metadata["feature_names"])
+    except (ValueError, TypeError):
+        names = None
+    if not isinstance(names, list) or len(names) != n_features:
+        raise _damaged(path, f"its feature names are not a list of {n_features}")
+    return [str(name) for name in names]
+
+
+class _ArrayFile:
+    """A safetensors file whose sizes have been verified."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            length = _header_length(file.read(8))
+            header = file.read(min(length, size))
+        if 8 + length > size:
+            raise _damaged(path, "it ends inside its header")
+        try:
+            self._entries: dict[str, Any] = dict(json.loads(header))
+            self.metadata: dict[str, Any] = dict(self._entries.pop("__metadata__", {}))
+            ends = [index(entry["data_offsets"][1]) for entry in self._entries.values()]
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise _damaged(path, "its header is not that of a safetensors file") from error
+        self._check_format()
+        self._data = 8 + length
+        if self._data + max(ends, default=0) != size:
+            raise _damaged(path, "its size is not what its header says")
+
+    def _check_format(self) -> None:
+        if self.metadata.get("format") != _FORMAT:
+            raise DataError(
+                f"{self.path} is a safetensors file, but not a dataset: pass a file that "
+                "Dataset.save wrote (models are loaded with load)"
+            )
+        if self.metadata.get("version") != _VERSION:
+            raise DataError(
+                f"{self.path} is a dataset of version {self.metadata.get('version')}, and this "
+                f"release reads version {_VERSION}: save it again"
+            )
+
+    def map(self, name: str, dtype: Any) -> np.ndarray:
+        """An array whose bytes stay in the file until they are used."""
+        try:
+            entry = self._entries[name]
+            found = _DTYPES[entry["dtype"]]
+            shape = tuple(map(index, entry["shape"]))
+            start, end = map(index, entry["data_offsets"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise _damaged(self.path, f"the array {name!r} is not in it") from error
+        n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(found).itemsize
+        if found is not dtype or min(shape, default=1) < 0 or start < 0 or end - start != n_bytes:
+            raise _damaged(self.path, f"the array {name!r} has the wrong type or size")
+        if n_bytes == 0:
+            return np.empty(shape, dtype=dtype)
+        # Copy-on-write: the file is never changed, and kernels see a plain writable array, so
+        # that they are not compiled a second time for a read-only one.
+        mapped = np.memmap(self.path, dtype, "c", offset=self._data + start, shape=shape)
+        return mapped.view(np.ndarray)
+
+    def read(self, name: str, dtype: Any) -> np.ndarray:
+        """A one-dimensional array in memory."""
+        array = np.array(self.map(name, dtype))
+        if array.ndim != 1:
+            raise _damaged(self.path, f"the array {name!r} has the wrong shape {array.shape}")
+        return array
+
+    def read_optional(self, name: str, dtype: Any, length: int) -> np.ndarray | None:
+        """As `read`, of the given length; None if the file has no such array."""
+        if name not in self._entries:
+            return None
+        array = self.read(name, dtype)
+        if len(array) != length:
+            raise _damaged(self.path, f"the array {name!r} has {len(array)} values, not {length}")
+        return array
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._entries
+
+
+def _damaged(path: Path, reason: str) -> DataError:
+    return DataError(f"{path} is truncated or damaged: {reason}; save the dataset again")
+
+
+def _id_arrays(qids: np.ndarray) -> dict[str, np.ndarray]:
+    """Query ids as arrays: integers as they are, strings as UTF-8 bytes with offsets."""
+    ids = qids.tolist()
+    kinds = set(map(type, ids))
+    if kinds == {int} and all(-(2**63) <= qid < 2**63 for qid in ids):
+        return {"qids": qids.astype(np.int64)}
+    if kinds != {str}:
+        raise DataError(
+            "query ids must be strings or integers of 64 bits to be saved, but they are of type "
+            f"{', '.join(sorted(kind.__name__ for kind in kinds))}: convert them"
+        )
+    texts = [qid.encode("utf-8", "surrogatepass") for qid in ids]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int64)
+    return {"qid_bytes": np.frombuffer(b"".join(texts), np.uint8), "qid_offsets": ends}
+
+
+def _load_ids(arrays: _ArrayFile, n_queries: int, path: Path) -> np.ndarray:
+    if "qids" in arrays:
+        qids = arrays.read("qids", np.int64)
+    else:
+        text = arrays.read("qid_bytes", np.uint8).tobytes()
+        ends = arrays.read("qid_offsets", np.int64).tolist()
+        qids = np.empty(max(len(ends) - 1, 0), dtype=object)
+        try:
+            qids[:] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+        except UnicodeDecodeError as error:
+            raise _damaged(path, "its query ids are not text") from error
+    if len(qids) != n_queries:
+        raise _damaged(path, f"it has {len(qids)} query ids for {n_queries} queries")
+    return qids

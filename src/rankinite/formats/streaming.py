@@ -1,0 +1,339 @@
+"""Data that comes in pieces, straight into bins: its values are never in memory together.
+
+Two passes: the first finds the queries and keeps the rows from which the edges of the bins are
+learned, the second bins piece after piece. The result is that of binning all rows at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from rankinite.binning import (
+    BinMapper,
+    BinnedMatrix,
+    Binner,
+    Sample,
+    check_max_bins,
+    empty_blocks,
+    mapper_from_sample,
+    sampling,
+)
+from rankinite.data.checks import check_length, checked_labels, checked_weight, query_weights
+from rankinite.data.dataset import Dataset
+from rankinite.data.frames import Parts, unpack
+from rankinite.data.grouping import arrange, number_ids, runs
+from rankinite.errors import DataError
+
+
+class Part(NamedTuple):
+    """Rows as arrays: X (n, n_features), y and weight (n,) or None."""
+
+    X: np.ndarray
+    y: np.ndarray | None
+    weight: np.ndarray | None
+
+
+class Piece(Protocol):
+    """Consecutive rows of the data."""
+
+    n_rows: int
+    dtype: np.dtype
+    feature_names: list[str] | None
+
+    def ids(self) -> np.ndarray:
+        """The query id of every row; raises TextIdError, see there."""
+
+    def some_features(self, rows: np.ndarray) -> np.ndarray:
+        """The features of the given rows, in memory of their own."""
+
+    def parts(self) -> Iterator[Part]:
+        """All rows, a few at a time."""
+
+
+class Source(Protocol):
+    """Data that can be gone through several times.
+
+    Attributes
+    ----------
+    name : str
+        What to call it in messages.
+    may_widen : bool
+        Whether later pieces may have more features; the earlier ones then have 0 there.
+    ids_as_text : bool
+        Whether query ids must be given as text.
+    """
+
+    name: str
+    may_widen: bool
+    ids_as_text: bool
+
+    def pieces(self) -> Iterator[Any]:
+        """Go through the data by a `Piece` at a time, valid until the next one is asked for."""
+
+
+class TextIdError(Exception):
+    """A query id is no integer: the ids of all pieces must be taken as text."""
+
+
+class ArrayPiece:
+    """Rows that are in memory.
+
+    Parameters
+    ----------
+    arrays : Parts
+        With a value for each row in every column.
+    """
+
+    def __init__(self, arrays: Parts) -> None:
+        self._arrays = arrays
+        self.n_rows = len(arrays.X)
+        self.dtype = arrays.X.dtype
+        self.feature_names = arrays.feature_names
+        for what in ("y", "qid", "weight"):
+            values = getattr(arrays, what)
+            if values is not None:
+                check_length(values, self.n_rows, what)
+
+    def ids(self) -> np.ndarray:
+        """The query id of every row."""
+        return self._arrays.qid
+
+    def some_features(self, rows: np.ndarray) -> np.ndarray:
+        """The features of the given rows."""
+        return self._arrays.X[rows]
+
+    def parts(self) -> Iterator[Part]:
+        """All rows at once."""
+        yield Part(self._arrays.X, self._arrays.y, self._arrays.weight)
+
+
+class ChunkSource:
+    """What a caller's function yields: (X, y, qid) or (X, y, qid, weight)."""
+
+    may_widen = False
+
+    def __init__(self, make_chunks: Callable[[], Iterable[Any]]) -> None:
+        self.name = "what make_chunks yields"
+        self.ids_as_text = False
+        self._make_chunks = make_chunks
+
+    def pieces(self) -> Iterator[ArrayPiece]:
+        """Call the function, and go through what it yields."""
+        for chunk in self._make_chunks():
+            if not isinstance(chunk, tuple) or len(chunk) not in (3, 4):
+                raise DataError(
+                    "make_chunks must yield tuples (X, y, qid) or (X, y, qid, weight), but it "
+                    f"yielded a {type(chunk).__name__}"
+                )
+            X, y, qid, weight = (*chunk, None)[:4]
+            yield ArrayPiece(unpack(X, y, qid, weight))
+
+
+def bin_in_pieces(
+    source: Source, max_bins: int, mapper: BinMapper | None = None, query_weight: Any = None
+) -> Dataset:
+    """Read a source into a dataset that holds bins, not values.
+
+    Parameters
+    ----------
+    source : Source
+    max_bins : int
+        Most bins of a feature.
+    mapper : BinMapper, optional
+        Edges that were learned before, to be used instead of the data's own.
+    query_weight
+        See `Dataset`.
+    """
+    check_max_bins(max_bins)
+    survey = _survey(source, with_sample=mapper is None)
+    if survey.n_rows == 0:
+        raise DataError(f"{source.name} has no data rows")
+    if mapper is None:
+        mapper = mapper_from_sample(survey.take_sample(), max_bins)
+    offsets, order = arrange(*survey.runs())
+    filling = _Filling(source, mapper, survey.n_rows)
+    for piece in source.pieces():
+        for part in piece.parts():
+            filling.add(part)
+    binned, y, weight = filling.result(order)
+    qids = survey.qids()
+    return Dataset._assemble(
+        X=None,
+        y=y,
+        offsets=offsets,
+        qids=qids,
+        weight=weight,
+        query_weight=query_weights(query_weight, qids),
+        feature_names=survey.feature_names,
+        order=order,
+        bins=binned,
+    )
+
+
+def _survey(source: Source, with_sample: bool) -> _Survey:
+    try:
+        return _Survey(source, with_sample)
+    except TextIdError:
+        source.ids_as_text = True
+        return _Survey(source, with_sample)
+
+
+class _Survey:
+    """The first pass: queries, and the rows of the sample."""
+
+    def __init__(self, source: Source, with_sample: bool) -> None:
+        self.n_rows = 0
+        self.feature_names: list[str] | None = None
+        self._source = source
+        self._numbers: dict[Any, int] = {}
+        self._new_ids: list[np.ndarray] = []
+        self._run_queries: list[np.ndarray] = []
+        self._run_sizes: list[np.ndarray] = []
+        self._query_sizes = np.zeros(0, np.int64)
+        self._limit = sampling.ANY_KEY
+        # Matrices with the key of each row's query.
+        self._kept: list[tuple[np.ndarray, np.ndarray]] = []
+        self._dtypes: set[np.dtype] = set()
+        for piece in source.pieces():
+            if piece.n_rows == 0:
+                continue
+            queries, sizes = self._add_queries(piece.ids())
+            self._add_names(piece)
+            self._dtypes.add(piece.dtype)
+            self.n_rows += piece.n_rows
+            if with_sample:
+                self._add_to_sample(piece, queries, sizes)
+
+    def runs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The query and the number of rows of every run of rows of one query."""
+        return np.concatenate(self._run_queries), np.concatenate(self._run_sizes)
+
+    def qids(self) -> np.ndarray:
+        """The ids of the queries."""
+        return np.concatenate(self._new_ids)
+
+    def take_sample(self) -> Sample:
+        """The rows to learn edges from, which are not kept any longer."""
+        pieces = [(X, np.flatnonzero(keys <= self._limit)) for X, keys in self._kept]
+        self._kept = []
+        width = max(X.shape[1] for X, _ in pieces)
+        return Sample(pieces, width, np.result_type(*self._dtypes))
+
+    def _add_queries(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        starts, sizes = runs(ids)
+        n_known = len(self._numbers)
+        queries = number_ids(ids[starts], self._numbers)
+        numbers, first_runs = np.unique(queries, return_index=True)
+        new_ids = ids[starts[first_runs[numbers >= n_known]]]
+        if self._new_ids and new_ids.dtype.kind != self._new_ids[0].dtype.kind:
+            raise DataError(
+                f"{self._source.name} has query ids of type {self._new_ids[0].dtype} and of type "
+                f"{new_ids.dtype}: convert them to one type"
+            )
+        self._new_ids.append(new_ids)
+        self._run_queries.append(queries)
+        self._run_sizes.append(sizes)
+        counts = np.bincount(queries, weights=sizes, minlength=len(self._numbers))
+        self._query_sizes = np.pad(self._query_sizes, (0, len(self._numbers) - n_known))
+        self._query_sizes += counts.astype(np.int64)
+        return queries, sizes
+
+    def _add_names(self, piece: Piece) -> None:
+        if self.n_rows and piece.feature_names != self.feature_names:
+            raise DataError(
+                f"{self._source.name} does not have the same feature names everywhere: "
+                "give all chunks the same columns"
+            )
+        self.feature_names = piece.feature_names
+
+    def _add_to_sample(self, piece: Piece, queries: np.ndarray, sizes: np.ndarray) -> None:
+        keys = sampling.query_keys(len(self._numbers))
+        known = keys <= self._limit
+        self._limit = sampling.largest_key(keys[known], self._query_sizes[known])
+        keys_of_rows = np.repeat(keys[queries], sizes)
+        rows = np.flatnonzero(keys_of_rows <= self._limit)
+        X = piece.some_features(rows)
+        if self._kept and X.shape[1] != self._kept[0][0].shape[1] and not self._source.may_widen:
+            raise DataError(
+                f"{self._source.name} has {self._kept[0][0].shape[1]} features at first and "
+                f"{X.shape[1]} later: give all chunks the same features"
+            )
+        self._kept.append((X, keys_of_rows[rows]))
+        # Rows that have left the sample are dropped now and then: each time copies the others.
+        if sum(len(kept) for _, kept in self._kept) > 1.25 * sampling.SAMPLE_ROWS:
+            self._kept = [_only(X, kept, kept <= self._limit) for X, kept in self._kept]
+
+
+def _only(X: np.ndarray, keys: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return (X, keys) if chosen.all() else (X[chosen], keys[chosen])
+
+
+class _Filling:
+    """The second pass: bins, labels and weights, row after row."""
+
+    def __init__(self, source: Source, mapper: BinMapper, n_rows: int) -> None:
+        self._source = source
+        self._binner = Binner(mapper)
+        self._blocks = empty_blocks(mapper.n_features, n_rows)
+        self._columns: dict[str, np.ndarray] = {}
+        self._n_rows, self._filled = n_rows, 0
+
+    def add(self, part: Part) -> None:
+        """Take in the next rows."""
+        n_new, n_features = part.X.shape
+        first, self._filled = self._filled, self._filled + n_new
+        if self._filled > self._n_rows:
+            raise self._changed()
+        mapper = self._binner.mapper
+        if n_features > mapper.n_features and self._source.may_widen:
+            self._widen(n_features)
+        elif n_features != mapper.n_features:
+            raise DataError(
+                f"{self._source.name} has {n_features} features, but the bins were made for "
+                f"{mapper.n_features}"
+            )
+        self._binner.bin_rows(part.X, self._blocks, first)
+        for name, values in (("y", part.y), ("weight", part.weight)):
+            if (values is not None) != (name in self._columns) and first > 0:
+                raise DataError(
+                    f"{self._source.name} has {name} for a part of the rows only: give it for "
+                    "all or for none"
+                )
+            if values is not None:
+                if name not in self._columns:
+                    self._columns[name] = np.empty(self._n_rows)
+                self._columns[name][first : self._filled] = values
+
+    def result(
+        self, order: np.ndarray | None
+    ) -> tuple[BinnedMatrix, np.ndarray | None, np.ndarray | None]:
+        """Bins, labels and weights of all rows, in the given order."""
+        if self._filled != self._n_rows:
+            raise self._changed()
+        try:
+            y = checked_labels(self._columns.get("y"), self._n_rows)
+            weight = checked_weight(self._columns.get("weight"), self._n_rows)
+        except DataError as error:
+            raise DataError(f"{self._source.name}: {error}") from error
+        if order is not None:
+            for block in self._blocks:  # one at a time: no second copy of all bins
+                block[:] = block[order]
+            y = None if y is None else y[order]
+            weight = None if weight is None else weight[order]
+        mapper = self._binner.mapper
+        return BinnedMatrix(self._blocks, mapper.n_features, mapper), y, weight
+
+    def _widen(self, n_features: int) -> None:
+        """Take in features that all rows so far and the sample lack: they are 0 there."""
+        self._binner = Binner(self._binner.mapper.widened(n_features))
+        shape = empty_blocks(n_features, 0).shape
+        self._blocks.resize((shape[0], self._n_rows, shape[2]), refcheck=False)
+
+    def _changed(self) -> DataError:
+        return DataError(
+            f"{self._source.name} had {self._n_rows} rows when it was read first and another "
+            "number when it was read again: it must not change in between"
+        )

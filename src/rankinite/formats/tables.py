@@ -1,0 +1,347 @@
+"""Reading Parquet and CSV into a dataset."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankinite.data.dataset import Dataset
+from rankinite.data.frames import ids_of, listed, unpack
+from rankinite.errors import DataError
+from rankinite.formats.files import open_input
+from rankinite.formats.streaming import ArrayPiece, TextIdError
+
+_VALUES_AT_ONCE = 1 << 22
+_BYTES_AT_ONCE = 1 << 24
+
+
+class Roles:
+    """Which columns of a table are label, query id, weight and features.
+
+    Parameters
+    ----------
+    qid : str
+    label, weight : str or None
+        None: there is no such column.
+    features : sequence of str or None
+        None: all other columns.
+    document : str or None
+        Column of the documents' ids, which is read apart from the others by `read_ids`.
+    """
+
+    def __init__(
+        self,
+        label: str | None,
+        qid: str,
+        weight: str | None,
+        features: Sequence[str] | None,
+        document: str | None = None,
+    ) -> None:
+        self.label, self.qid, self.weight, self.document = label, qid, weight, document
+        self._features = None if features is None else list(features)
+
+    def features(self, columns: Sequence[str]) -> list[str]:
+        """The feature columns among `columns`, in the order asked for or in that of the table."""
+        if self._features is not None:
+            return self._features
+        others = {self.label, self.qid, self.weight, self.document}
+        return [name for name in columns if name not in others]
+
+    def check(self, columns: Sequence[str], path: Path) -> None:
+        """Raise a DataError if a column that is asked for is not there."""
+        asked = {
+            "label": self.label,
+            "qid": self.qid,
+            "weight": self.weight,
+            "document": self.document,
+        }
+        for parameter, name in asked.items():
+            if name is not None and name not in columns:
+                hint = ", or label=None if there are no labels" if parameter == "label" else ""
+                raise DataError(
+                    f"{path} has no column {name!r}: its columns are {listed(columns)}; "
+                    f"pass {parameter}= with the name of the right one{hint}"
+                )
+        for name in self._features or []:
+            if name not in columns:
+                raise DataError(
+                    f"{path} has no column {name!r}, which features= asks for: its columns are "
+                    f"{listed(columns)}"
+                )
+
+
+def read_parquet(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
+    """Read the columns that are needed from a Parquet file."""
+    with _parquet_file(path, roles) as (file, columns):
+        table = file.read(columns=columns)
+    return _to_dataset(table, roles, path, dtype)
+
+
+def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
+    """Read a CSV file with a header line, decompressed by its suffix."""
+    from pyarrow import csv
+
+    with _csv_errors(path):
+        options = _csv_options(path, roles, dtype)
+        with open_input(path) as stream:
+            table = csv.read_csv(stream, convert_options=options)
+    return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
+
+
+def kind_of(path: Path) -> str | None:
+    """Say by its name whether a file is "parquet" or "csv" (also ``.csv.gz``, ``.csv.zst``)."""
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] == [".parquet"]:
+        return "parquet"
+    is_csv = suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"])
+    return "csv" if is_csv else None
+
+
+def read_columns(path: Path, choose: Callable[[list[str]], list[str]]) -> Any:
+    """Some columns of a Parquet or CSV file as a pyarrow table; those of CSV are texts.
+
+    Parameters
+    ----------
+    path : Path
+    choose : function
+        Picks the columns among those there are.
+    """
+    import pyarrow as pa
+
+    if kind_of(path) == "parquet":
+        import pyarrow.parquet as pq
+
+        with _parquet_errors(path), pq.ParquetFile(path) as file:
+            return file.read(columns=choose(file.schema_arrow.names))
+    from pyarrow import csv
+
+    with _csv_errors(path):
+        with open_input(path) as stream:
+            chosen = choose(csv.open_csv(stream).schema.names)
+        types = {name: pa.string() for name in chosen}
+        options = csv.ConvertOptions(column_types=types, include_columns=chosen)
+        with open_input(path) as stream:
+            return csv.read_csv(stream, convert_options=options)
+
+
+def read_ids(path: Path, column: str) -> np.ndarray:
+    """The documents' ids in a column, one a row: integers if all are, shape (n_rows,)."""
+    ids = read_columns(path, lambda _: [column]).column(0)
+    try:
+        return ids_of(_csv_ids(ids) if kind_of(path) == "csv" else ids, "document", "own")
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def line_of(path: Path, row: int) -> int:
+    """The line of a CSV file that holds a data row (from 0); empty lines are no rows."""
+    with open_input(path) as stream:
+        lines = stream.read().decode("utf-8", "replace").splitlines()
+    filled = [number for number, line in enumerate(lines, start=1) if line]
+    return filled[row + 1]
+
+
+class TableSource:
+    """A table in a file, in batches of rows.
+
+    Parameters
+    ----------
+    path : Path
+    roles : Roles
+    dtype : dtype
+        float32 or float64: the type that values are rounded to before they are binned.
+    """
+
+    may_widen = False
+
+    def __init__(self, path: Path, roles: Roles, dtype: np.dtype) -> None:
+        self.name = str(path)
+        self.ids_as_text = False
+        self._path, self._roles, self._dtype = path, roles, dtype
+
+    @abstractmethod
+    def _tables(self) -> Iterator[Any]:
+        """The rows as pyarrow tables."""
+
+    def pieces(self) -> Iterator[ArrayPiece]:
+        """Read the file from its start."""
+        for table in self._tables():
+            features, columns = _columns(table, self._roles, self._path, self._dtype)
+            try:
+                yield ArrayPiece(unpack(features, columns["y"], columns["qid"], columns["weight"]))
+            except DataError as error:
+                raise DataError(f"{self._path}: {error}") from error
+
+
+class ParquetSource(TableSource):
+    """A Parquet file."""
+
+    def _tables(self) -> Iterator[Any]:
+        import pyarrow as pa
+
+        with _parquet_file(self._path, self._roles) as (file, columns):
+            n_rows = max(1, _VALUES_AT_ONCE // len(columns))
+            for batch in file.iter_batches(n_rows, columns=columns):
+                yield pa.Table.from_batches([batch])
+
+
+class CsvSource(TableSource):
+    """A CSV file with a header line, decompressed by its suffix."""
+
+    def _tables(self) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv
+
+        with _csv_errors(self._path):
+            options = _csv_options(self._path, self._roles, self._dtype)
+            reading = csv.ReadOptions(block_size=_BYTES_AT_ONCE)
+            with open_input(self._path) as stream:
+                for batch in csv.open_csv(stream, reading, convert_options=options):
+                    yield _with_ids(pa.Table.from_batches([batch]), self._roles, self._ids)
+
+    def _ids(self, column: Any) -> Any:
+        import pyarrow as pa
+
+        ids = _csv_ids(column)
+        if self.ids_as_text:
+            return _csv_texts(column)
+        if not pa.types.is_integer(ids.type):
+            raise TextIdError
+        return ids
+
+
+@contextmanager
+def _parquet_file(path: Path, roles: Roles) -> Iterator[tuple[Any, list[str]]]:
+    """An open file, and the columns that are needed from it."""
+    import pyarrow.parquet as pq
+
+    with _parquet_errors(path), pq.ParquetFile(path) as file:
+        columns = file.schema_arrow.names
+        roles.check(columns, path)
+        yield file, _needed(roles, columns)
+
+
+@contextmanager
+def _parquet_errors(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(f"{path} is not a Parquet file that can be read: {error}") from error
+
+
+@contextmanager
+def _csv_errors(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    try:
+        yield
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            raise DataError(f"{path} has no data rows") from error
+        raise DataError(f"{path} is not a CSV file that can be read: {error}") from error
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _csv_options(path: Path, roles: Roles, dtype: np.dtype) -> Any:
+    from pyarrow import csv
+
+    with open_input(path) as stream:
+        guessed = csv.open_csv(stream).schema
+    roles.check(guessed.names, path)
+    return csv.ConvertOptions(
+        column_types=_csv_types(guessed, roles, dtype),
+        include_columns=_needed(roles, guessed.names),
+    )
+
+
+def _needed(roles: Roles, columns: Sequence[str]) -> list[str]:
+    names = [*roles.features(columns), roles.label, roles.qid, roles.weight]
+    return list(dict.fromkeys(name for name in names if name is not None))
+
+
+def _csv_types(guessed: Any, roles: Roles, dtype: np.dtype) -> dict[str, Any]:
+    """Types for all numeric columns: pyarrow guesses from the first rows only.
+
+    A column that begins with whole numbers may go on with fractions, and ids that begin with
+    numbers may go on with words.
+    """
+    import pyarrow as pa
+
+    types: dict[str, Any] = {roles.qid: pa.string()}
+    for name in (roles.label, roles.weight):
+        if name is not None:
+            types[name] = pa.float64()
+    for name in roles.features(guessed.names):
+        kind = guessed.field(name).type
+        if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
+            types[name] = pa.from_numpy_dtype(dtype)
+    return types
+
+
+def _with_ids(table: Any, roles: Roles, convert: Callable[[Any], Any]) -> Any:
+    """The table with its query ids converted."""
+    position = table.column_names.index(roles.qid)
+    return table.set_column(position, roles.qid, convert(table.column(position)))
+
+
+def _csv_ids(column: Any) -> Any:
+    """Ids as integers if all are; an empty cell is no id."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _csv_texts(column)
+    try:
+        return pc.cast(column, pa.int64())
+    except pa.ArrowInvalid:
+        return column
+
+
+def _csv_texts(column: Any) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
+
+
+def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype) -> Dataset:
+    if table.num_rows == 0:
+        raise DataError(f"{path} has no data rows")
+    features, columns = _columns(table, roles, path, dtype)
+    try:
+        return Dataset(features, **columns)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _columns(
+    table: Any, roles: Roles, path: Path, dtype: np.dtype
+) -> tuple[Any, dict[str, Any | None]]:
+    """The features of a table, and its columns y, qid and weight (None: there is no such)."""
+    features = roles.features(table.column_names)
+    if not features:
+        raise DataError(f"{path} has no feature columns: its columns are {table.column_names}")
+    names = {"y": roles.label, "qid": roles.qid, "weight": roles.weight}
+    columns = {key: None if name is None else table.column(name) for key, name in names.items()}
+    return _narrowed(table.select(features), dtype), columns
+
+
+def _narrowed(table: Any, dtype: np.dtype) -> Any:
+    """Numbers as `dtype`, column by column, so that no wider matrix is ever made."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    target = pa.from_numpy_dtype(dtype)
+    for position, field in enumerate(table.schema):
+        kind = field.type
+        if kind != target and (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
+            column = pc.cast(table.column(position), target, safe=False)
+            table = table.set_column(position, field.name, column)
+    return table

@@ -1,0 +1,101 @@
+"""Kernels of the λs of preference pairs.
+
+A pair's force is rounded to a multiple of a power of two, so that a document's sum is exact in
+float64 and does not depend on the order of its pairs (`measures._preference_kernels`).
+"""
+
+import math
+
+import numpy as np
+
+from rankinite._numba import kernel
+from rankinite.measures._pair_measure_kernels import largest, rounded, unit_of
+
+# Sums of two exponentials below this are not trusted: numbers near the smallest have few digits.
+LEAST = 1e-280
+
+
+@kernel()
+def pair_lambdas(start, first, other, probability, weight, scores, sigma, lam, w):
+    """λ and w of the documents of one query, from its pairs.
+
+    Parameters
+    ----------
+    start : int
+        The row of the query's first document.
+    first, other : ndarray of int64, shape (n_pairs,)
+        Rows, counted as `start` is.
+    probability, weight : ndarray of float64, shape (n_pairs,)
+    scores : ndarray of float64, shape (n_docs,)
+    sigma : float
+    lam, w : ndarray of float64, shape (n_docs,)
+        Output.
+    """
+    n_docs, n_pairs = scores.shape[0], first.shape[0]
+    top = scores[0]
+    for document in range(n_docs):
+        top = max(top, scores[document])
+    # One exponential a document, and none a pair: P = E_i / (E_i + E_j).
+    E = np.empty(n_docs)
+    for document in range(n_docs):
+        E[document] = math.exp(sigma * (scores[document] - top))
+        lam[document] = 0.0
+        w[document] = 0.0
+    unit = unit_of(largest(weight), n_pairs)
+    for pair in range(n_pairs):
+        i, j = first[pair] - start, other[pair] - start
+        up, down = E[i], E[j]
+        if up + down < LEAST:
+            # Both are so far below the top that their exponentials have lost their digits.
+            x = sigma * (scores[i] - scores[j])
+            up, down = math.exp(min(x, 0.0)), math.exp(min(-x, 0.0))
+        share = 1.0 / (up + down)
+        p = up * share
+        force = rounded(weight[pair] * (probability[pair] - p), unit)
+        bend = rounded(weight[pair] * p * (down * share), unit)
+        lam[i] += force
+        lam[j] -= force
+        w[i] += bend
+        w[j] += bend
+    for document in range(n_docs):
+        lam[document] *= sigma
+        w[document] *= sigma * sigma
+
+
+@kernel()
+def preference_lambdas(
+    first_query,
+    last_query,
+    first,
+    other,
+    probability,
+    weight,
+    pair_offsets,
+    offsets,
+    scores,
+    sigma,
+    lam,
+    w,
+):
+    """λ and w of the documents of some queries.
+
+    Parameters
+    ----------
+    pair_offsets, offsets : ndarray of int64, shape (n_queries + 1,)
+        Of the pairs and of the rows of each query.
+    scores, lam, w : ndarray of float64, shape (n_rows,)
+    """
+    for query in range(first_query, last_query):
+        start, stop = offsets[query], offsets[query + 1]
+        a, b = pair_offsets[query], pair_offsets[query + 1]
+        pair_lambdas(
+            start,
+            first[a:b],
+            other[a:b],
+            probability[a:b],
+            weight[a:b],
+            scores[start:stop],
+            sigma,
+            lam[start:stop],
+            w[start:stop],
+        )

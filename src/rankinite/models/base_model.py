@@ -1,0 +1,82 @@
+"""Anything that scores, as a base model: a ranker, a foreign model, weights, a function."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from rankinite.data import Dataset
+from rankinite.errors import DataError, ParameterError, RankiniteError
+from rankinite.models.foreign import as_foreign_scorer, is_foreign
+from rankinite.models.linear import LinearScorer
+from rankinite.models.scores import as_scores, scores_of
+
+
+def as_scorer(base_model: Any) -> Any:
+    """A base model as something that `scores_of` takes.
+
+    Models of other libraries get a scorer that knows how to ask them, and how to keep them in a
+    model file; weights become a `LinearScorer`.
+    """
+    if isinstance(base_model, type):
+        raise ParameterError(
+            f"base_model is the class {base_model.__name__}: pass a trained model of it"
+        )
+    if is_foreign(base_model):
+        return as_foreign_scorer(base_model)
+    if hasattr(base_model, "predict") or callable(base_model):
+        return base_model
+    try:
+        return LinearScorer(base_model)
+    except RankiniteError as error:
+        raise ParameterError(f"base_model cannot be used: {error}") from None
+    except (TypeError, ValueError):
+        if isinstance(base_model, (str, os.PathLike)):
+            raise ParameterError(
+                f"base_model is the path {str(base_model)!r}: pass what rankinite.load or "
+                "rankinite.models.load_base_model reads from there"
+            ) from None
+        raise ParameterError(
+            "base_model must have predict, be a function of the feature matrix, or be a weight "
+            f"vector, but it is a {type(base_model).__name__}"
+        ) from None
+
+
+def check_base(base: Any, dataset: Dataset) -> None:
+    """Refuse a base model that is not trained, or was trained on other features than the data's.
+
+    Parameters
+    ----------
+    base : what `as_scorer` gave
+    """
+    if hasattr(base, "_check_fitted"):
+        base._check_fitted()
+    n_known = getattr(base, "n_features_in_", None)
+    if n_known is not None and n_known != dataset.n_features:
+        raise DataError(
+            f"base_model has {n_known} features, but the data has {dataset.n_features}: "
+            "pass the features that it was trained on"
+        )
+    known, names = getattr(base, "feature_names_in_", None), dataset.feature_names
+    if known is None or names is None:
+        return
+    for j, (theirs, ours) in enumerate(zip(known, names, strict=True)):
+        # LightGBM puts underscores into names.
+        if theirs != ours and str(theirs) != ours.replace(" ", "_"):
+            raise DataError(
+                f"base_model was trained with {str(theirs)!r} as feature {j}, but the data has "
+                f"{ours!r} there: pass the columns in the order in which it was trained"
+            )
+
+
+def base_scores(base: Any, data: Dataset | np.ndarray) -> np.ndarray | float:
+    """Scores of the base model, shape (n_rows,); 0 without one."""
+    if base is None:
+        return 0.0
+    what = f"the output of base_model, a {getattr(base, 'origin', type(base).__name__)},"
+    if isinstance(data, Dataset):
+        return scores_of(base, data, what)
+    predict = getattr(base, "predict", base)
+    return as_scores(predict(data), len(data), what)

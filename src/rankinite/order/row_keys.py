@@ -1,0 +1,72 @@
+"""Random numbers that belong to a document, not to its place in a file.
+
+Ties between scores are broken at random and rows are sampled at random, yet the same documents
+in another order must give the same model. So each document carries a 64-bit key made from its
+bins, its label, its weight and the content of its query. Documents with equal keys in one query
+are equal in all that training sees, and which of them comes first makes no difference.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+
+from rankinite._numba import in_threads, query_blocks
+from rankinite.binning import BinnedMatrix
+from rankinite.data.preferences import Preferences
+from rankinite.order._row_key_kernels import add_pairs, content_keys
+
+
+def row_keys(
+    binned: BinnedMatrix, labels: np.ndarray, weight: np.ndarray | None, offsets: np.ndarray
+) -> np.ndarray:
+    """One uint64 for every row; see the module's text."""
+    # No weight is a weight of 1 everywhere, and must give the same model.
+    weight = np.ones(binned.n_rows) if weight is None else weight
+    keys = np.empty(binned.n_rows, np.uint64)
+    words, extras = binned.blocks.view(np.uint64), bits(labels, weight)
+    in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
+    return keys
+
+
+def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
+    """One uint64 for every row of data that is learned from its pairs alone.
+
+    Documents with equal keys in one query have equal bins, and pairs with documents of equal bins,
+    in the same roles, by the same probabilities and weights: whatever scores bins have, their λs
+    are equal.
+    """
+    keys = row_keys(binned, np.zeros(binned.n_rows), None, pairs.query_offsets)
+    terms = bits(pairs.probability, pairs.weight)
+    add_pairs(pairs.first, pairs.other, terms, keys)
+    return keys
+
+
+def fingerprint(
+    binned: BinnedMatrix, keys: np.ndarray, offsets: np.ndarray, *columns: np.ndarray
+) -> str:
+    """A short text that tells one set of training data from another, in any order of the rows.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        For its edges; its bins are in the keys.
+    keys : ndarray of uint64, shape (n_rows,)
+        From `row_keys`.
+    columns : ndarray of float64, shape (n_rows,)
+        What else belongs to a row.
+    """
+    words = np.empty((0, len(keys), 2), np.uint64)
+    extras = np.concatenate([keys[np.newaxis], bits(*columns)])
+    hashes = np.empty(len(keys), np.uint64)
+    in_threads(content_keys, query_blocks(offsets), words, extras, offsets, hashes)
+    digest = hashlib.sha256(binned.mapper.edges.tobytes())
+    digest.update(binned.mapper.edge_offsets.tobytes())
+    digest.update(hashes.sum().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def bits(*columns: np.ndarray) -> np.ndarray:
+    """Columns as the words of their floats; −0 becomes 0."""
+    return np.stack([np.asarray(column, np.float64) + 0.0 for column in columns]).view(np.uint64)

@@ -1,0 +1,25 @@
+"""Seeds as a pure function of where a draw happens.
+
+No generator is carried along, so a tree grown again from its seed is the same tree, whatever
+was grown before it, on whichever worker.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite._hash_kernels import hash_words, keys_from_seed
+
+_STREAMS = {"tree": 1, "ties": 2, "rows": 3, "features": 4, "queries": 5, "weights": 6}
+
+
+def derive_seed(*parts: int | np.uint64 | str) -> np.uint64:
+    """A 64-bit seed from integers and names of streams (which keep draws apart)."""
+    numbers = [_STREAMS[part] if isinstance(part, str) else part for part in parts]
+    return np.uint64(hash_words(np.array(numbers, np.uint64)))
+
+
+def draw_without_replacement(n: int, n_drawn: int, seed: np.uint64) -> np.ndarray:
+    """`n_drawn` of the numbers below `n`, ascending."""
+    keys = keys_from_seed(n, seed)
+    return np.sort(np.argsort(keys, kind="stable")[:n_drawn])

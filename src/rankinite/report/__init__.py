@@ -1,5 +1,0 @@
-"""What people look at: tests of models, in tables and plots."""
-
-from rankinite.report.optimality import LocalOptimality, local_optimality
-
-__all__ = ["LocalOptimality", "local_optimality"]

@@ -1,0 +1,349 @@
+"""A ranker around a net of one's own: training, scoring, saving."""
+
+from __future__ import annotations
+
+import copy
+import math
+import os
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import torch
+from rankinite.data import Dataset
+from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
+from rankinite.lambdas import LambdaGradients
+from rankinite.measures import Measure, measure
+from rankinite.models.base_model import as_scorer, base_scores
+from rankinite.models.file import Arrays, State, read_model, write_model
+from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.standardizing import Standardizer
+from rankinite.models.storage import nested, unnested
+from rankinite.order.canonical import Canonical, canonical
+from rankinite.order.seeds import derive_seed
+from rankinite.torch.epochs import Epochs, Kept, Watched
+from rankinite.torch.module import (
+    Preparation,
+    make_module,
+    preparation,
+    score_rows,
+    weights_from_arrays,
+    weights_to_arrays,
+)
+from rankinite.torch.threads import threads_for
+from rankinite.training import Callback, Learner, Run
+from rankinite.training.learner import Merit
+from rankinite.training.run import run_rounds
+from rankinite.training.watching import check_like, check_watchable, leading_set
+
+_KIND = "TorchRanker"
+
+
+class TorchRanker(Learner):
+    """A net of one's own, trained on the λ-gradients of a measure.
+
+    In every epoch the optimiser takes a step for each `queries_per_step` queries, on the mean of
+    their costs (`LambdaLoss`). With validation data the weights of the best epoch are kept.
+
+    Documents and queries are taken in an order made of their content, so that the order of the
+    rows does not matter. The net's own arithmetic is PyTorch's. Nets so small that a step takes
+    about a millisecond are trained on one of its threads; larger ones on as many as PyTorch is
+    set to, and then the sums may depend on their number.
+
+    Parameters
+    ----------
+    module : torch.nn.Module, or function from the number of features to one
+        Maps rows, shape (n, n_features), to scores, shape (n,) or (n, 1), each row by itself. A
+        module is copied, and trained from the weights it has; a function (or a class) makes the
+        weights anew in every `fit`, with random numbers from `random_state`. Its device and type
+        of floats stay.
+    measure, valid_measure, sigma, truncation, normalize
+        What is learned and what is watched, as for `rankinite.LambdaMART`. Here `normalize` is
+        false by default: the λs of the papers.
+    n_epochs : int
+    queries_per_step : int
+        1 takes a step after every query, as in the papers.
+    optimizer : function, optional
+        From the parameters to a ``torch.optim.Optimizer``; by default Adam at `learning_rate`.
+    learning_rate : float
+    standardize : bool
+        Give the net features of mean 0 and variance 1; missing values are 0 then.
+    base_model : scorer, optional
+        The net is added to its scores.
+    early_stopping : int, optional
+        End when the measure on the validation data has not risen for so many epochs.
+    random_state : int
+        Of the order of the queries, of ties, and of what the module draws.
+    n_threads : int, optional
+        Threads of the λs and of evaluation; all by default.
+    verbose : int
+        1 shows progress.
+
+    Attributes
+    ----------
+    module_ : torch.nn.Module
+        The trained net, in evaluation mode.
+    history_ : dict
+        As for other rankers, and in ``history_["train"]["cost"]`` the mean cost of a query.
+    """
+
+    _constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner._constraints,
+        "n_epochs": Whole(1),
+        "queries_per_step": Whole(1),
+        "standardize": OneOf((True, False)),
+        "truncation": Whole(1, optional=True),
+        "normalize": OneOf((True, False)),
+    }
+    _rounds: ClassVar[str] = "n_epochs"
+    _unit: ClassVar[str] = "epoch"
+    _not_in_file: ClassVar[tuple[str, ...]] = (*Learner._not_in_file, "module", "optimizer")
+
+    module_: torch.nn.Module
+    _standardizer: Standardizer | None
+
+    def __init__(
+        self,
+        module: Any = None,
+        *,
+        measure: str | Measure = "ndcg@10",
+        valid_measure: str | Measure | None = None,
+        n_epochs: int = 20,
+        queries_per_step: int = 1,
+        optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,
+        learning_rate: float = 0.001,
+        standardize: bool = True,
+        sigma: float = 1.0,
+        truncation: int | None = None,
+        normalize: bool = False,
+        base_model: Any = None,
+        early_stopping: int | None = None,
+        random_state: int = 0,
+        n_threads: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.module = module
+        self.measure = measure
+        self.valid_measure = valid_measure
+        self.n_epochs = n_epochs
+        self.queries_per_step = queries_per_step
+        self.optimizer = optimizer
+        self.learning_rate = learning_rate
+        self.standardize = standardize
+        self.sigma = sigma
+        self.truncation = truncation
+        self.normalize = normalize
+        self.base_model = base_model
+        self.early_stopping = early_stopping
+        self.random_state = random_state
+        self.n_threads = n_threads
+        self.verbose = verbose
+
+    @property
+    def n_rounds_(self) -> int:
+        """Epochs whose result the model keeps."""
+        return self.best_iteration_
+
+    def _check_params(self) -> None:
+        super()._check_params()
+        if not callable(self.module):
+            raise ParameterError(
+                "module must be a torch.nn.Module, or a function that makes one from the number "
+                f"of features, got {self.module!r}"
+            )
+        if self.optimizer is not None and not callable(self.optimizer):
+            raise ParameterError(
+                "optimizer must be a function of the parameters, for instance lambda parameters: "
+                f"torch.optim.SGD(parameters, lr=0.1), got {self.optimizer!r}"
+            )
+
+    def _train(
+        self,
+        dataset: Dataset,
+        sets: dict[str, Dataset],
+        callbacks: Sequence[Callback],
+        resume: Any,
+    ) -> None:
+        if resume is not None:
+            raise ParameterError(
+                "resume does not work for a TorchRanker, because the state of its optimizer is not "
+                "kept: to train on from its weights pass its module_ as module"
+            )
+        _ = dataset.labels  # which must be there
+        base = None if self.base_model is None else as_scorer(self.base_model)
+        first_scores = base_scores(base, dataset) + np.zeros(dataset.n_rows)
+        X = self._feature_values(dataset)
+        order = canonical(dataset, first_scores)
+        standardizer = self._standardizer_of(X, order)
+        prepare = preparation(standardizer)
+        seed = int(derive_seed(int(self.random_state), "weights")) >> 1
+        module = make_module(self.module, dataset.n_features, seed)
+        for name, rows in sets.items():
+            check_like(rows, dataset, name)
+        watched = {
+            name: Watched(
+                self._feature_values(rows, f"the validation set {name!r}"),
+                base_scores(base, rows) + np.zeros(rows.n_rows),
+                self._mean_on(rows),
+            )
+            for name, rows in sets.items()
+        }
+        if self.early_stopping is not None:
+            name = leading_set(sets)
+            check_watchable(watched[name].before(), name)
+        epochs = Epochs(
+            module,
+            self._optimizer_of(module),
+            order,
+            self._gradients_of(order),
+            prepare(X[order.rows]),
+            first_scores[order.rows],
+            int(self.queries_per_step),
+            int(self.random_state),
+        )
+        run = Run(n_rounds=int(self.n_epochs), unit=self._unit)
+        kept = Kept(copy.deepcopy(module.state_dict()))
+
+        def keep(run: Run) -> None:
+            self._keep(run, dataset, base, order.fingerprint)
+            self.best_iteration_ = self._best_round(sets) if run.n_done else 0
+            self._standardizer = standardizer
+            self.module_ = copy.deepcopy(module)
+            self.module_.load_state_dict(kept.weights)
+            self.module_.eval()
+
+        all_callbacks = self._all_callbacks(sets, callbacks, keep)
+        with threads_for(epochs.work), torch.random.fork_rng():
+            torch.manual_seed(seed + 1)
+            try:
+                self._run(run, epochs, kept, watched, self._merit(sets), prepare, all_callbacks)
+            finally:
+                # A run that failed before its first epoch leaves the model as it was.
+                if run.n_done or kept.diverged:
+                    keep(run)
+
+    def _run(
+        self,
+        run: Run,
+        epochs: Epochs,
+        kept: Kept,
+        watched: dict[str, Watched],
+        merit: Merit | None,
+        prepare: Preparation,
+        callbacks: Sequence[Callback],
+    ) -> None:
+        """Train epoch after epoch, and keep the weights of the best, or of the last."""
+
+        def learn() -> bool:
+            cost = epochs.learn(run.n_done)
+            if not math.isfinite(cost):
+                kept.diverged = True
+                self._warn_of_nan(run.n_done)
+                return False
+            values = {"train": {"cost": cost}}
+            for name, rows in watched.items():
+                values.setdefault(name, {}).update(rows.measure(epochs.module, prepare))
+            kept.look_at(epochs.module, None if merit is None else merit(values))
+            run.note(values)
+            return True
+
+        run_rounds(run, callbacks, learn)
+
+    def _warn_of_nan(self, n_done: int) -> None:
+        warnings.warn(
+            f"the scores or weights of the net became NaN or infinite in epoch {n_done + 1}: "
+            "training ends with the weights from before; try a smaller learning rate, or clip the "
+            "gradients in the optimizer",
+            RankiniteWarning,
+            stacklevel=5,  # the caller of fit
+        )
+
+    def _standardizer_of(self, X: np.ndarray, order: Canonical) -> Standardizer | None:
+        if self.standardize:
+            return Standardizer.of(X, order)
+        bad = np.argwhere(~np.isfinite(X[order.rows]))
+        if len(bad):
+            raise DataError(
+                f"feature {bad[0, 1]} has NaN or infinity, which a net cannot take as it is: leave "
+                "standardize=True, which makes missing values 0, or fill them"
+            )
+        return None
+
+    def _gradients_of(self, order: Canonical) -> LambdaGradients:
+        return LambdaGradients.on(
+            measure(self.measure),
+            order,
+            sigma=float(self.sigma),
+            truncation=self.truncation,
+            normalize=bool(self.normalize),
+            seed=int(self.random_state),
+        )
+
+    def _optimizer_of(self, module: torch.nn.Module) -> torch.optim.Optimizer:
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        if not parameters:
+            raise ParameterError("module has no parameters to learn: none of them requires_grad")
+        if self.optimizer is None:
+            return torch.optim.Adam(parameters, lr=float(self.learning_rate))
+        optimizer = self.optimizer(parameters)
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise ParameterError(
+                "optimizer must make a torch.optim.Optimizer from the parameters, but it made a "
+                f"{type(optimizer).__name__}"
+            )
+        return optimizer
+
+    def _score_matrix(self, X: np.ndarray, *args: Any, **options: Any) -> np.ndarray:
+        if args or options:
+            raise ParameterError(f"predict of a {type(self).__name__} takes no options")
+        scores = score_rows(self.module_, X, preparation(self._standardizer))
+        return scores + base_scores(self._base, X)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write all but the code of the net to one file; `rankinite.torch.load` reads it."""
+        self._check_fitted()
+        state, arrays = self._state()
+        write_model(path, {"kind": _KIND, **state}, arrays)
+
+    def _own_state(self) -> tuple[State, Arrays]:
+        arrays = nested("net", weights_to_arrays(self.module_))
+        if self._standardizer is not None:
+            arrays |= nested("standardizer", self._standardizer.to_arrays())
+        return {"standardized": self._standardizer is not None}, arrays
+
+    def _restore(self, state: State, arrays: Arrays) -> None:
+        self._standardizer = None
+        if state["standardized"]:
+            parts = unnested("standardizer", arrays)
+            self._standardizer = Standardizer.from_arrays(parts, self.n_features_in_)
+
+
+def load(path: str | os.PathLike[str], module: Any) -> TorchRanker:
+    """Read a `TorchRanker` that ``save`` wrote. Its code is not in the file, so you pass it.
+
+    Parameters
+    ----------
+    path : path
+    module : torch.nn.Module, or function from the number of features to one
+        Of the class and size that was trained; it is copied, and its weights do not matter.
+    """
+    state, arrays = read_model(path)
+    if state.get("kind") != _KIND:
+        raise ModelFileError(
+            f"{Path(path).name} holds a {state.get('kind')}, not a {_KIND}: use rankinite.load"
+        )
+    try:
+        ranker = TorchRanker._from_state(state, arrays)
+        ranker.module = module
+        ranker._check_params()
+        ranker.module_ = make_module(module, ranker.n_features_in_, 0)
+        weights_from_arrays(ranker.module_, unnested("net", arrays))
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelFileError(
+            f"the model file's {_KIND} is incomplete or damaged ({error!r}): save the model again"
+        ) from error
+    ranker.module_.eval()
+    return ranker
