@@ -176,7 +176,7 @@ def rankinite(train: rk.Dataset, leaves: int, trees: int, setting: dict) -> Trai
     )
     started = time.perf_counter()
     model.fit(train, callbacks=[clock])
-    return Trained(np.array(clock.times) - started, lambda X, n: model.predict(X, n_trees=n))
+    return Trained(np.array(clock.times) - started, lambda X, n: model.predict(X, n_rounds=n))
 
 
 def lightgbm(train: rk.Dataset, leaves: int, setting: dict) -> Callable[[int], Trained]:

@@ -69,7 +69,7 @@ def fit_returns_self_and_keeps_its_parameters(subject, folder):
 def fit_does_not_change_its_data(subject, folder):
     X, y, qid = (part.copy() for part in subject.rows())
     weight = np.ones(len(y))
-    subject.make().fit(X, y, qid=qid, weight=weight).predict(X)
+    subject.make().fit(X, y, qid=qid, sample_weight=weight).predict(X)
     for part, before in zip((X, y, qid), subject.rows(), strict=True):
         assert same(part, before)
     assert (weight == 1).all()
@@ -115,7 +115,7 @@ def order_of_the_rows_does_not_matter(subject, folder):
     anyhow = rng.permutation(len(y))
     # Labels and weights whose sums round differently in different orders.
     weight = rng.uniform(0.1, 3, len(y))
-    model = subject.make().fit(X, y, qid=qid, weight=weight)
+    model = subject.make().fit(X, y, qid=qid, sample_weight=weight)
     expected, expected_file = model.predict(X), saved(model, folder)
     for order in (within, anyhow):
         data = quiet(X[order], y[order], qid=qid[order], weight=weight[order])
@@ -161,9 +161,9 @@ def weights_of_one_are_no_weights(subject, folder):
     expected = saved(subject.make().fit(X, y, qid=qid), folder)
     ones = np.ones(len(y))
     for weights in (
-        {"weight": ones},
+        {"sample_weight": ones},
         {"query_weight": ones[:N_QUERIES]},
-        {"weight": ones, "query_weight": ones[:N_QUERIES]},
+        {"sample_weight": ones, "query_weight": ones[:N_QUERIES]},
     ):
         assert saved(subject.make().fit(X, y, qid=qid, **weights), folder) == expected
 
@@ -196,9 +196,9 @@ def nothing_but_zero_weights(subject, folder):
     X, y, qid = subject.rows()
     if "balanced" in subject.params.values():
         with pytest.raises(rk.DataError, match="both classes with a weight above 0"):
-            subject.make().fit(X, y, qid=qid, weight=np.zeros(len(y)))
+            subject.make().fit(X, y, qid=qid, sample_weight=np.zeros(len(y)))
         return
-    scores = subject.make().fit(X, y, qid=qid, weight=np.zeros(len(y))).predict(X)
+    scores = subject.make().fit(X, y, qid=qid, sample_weight=np.zeros(len(y))).predict(X)
     assert np.isfinite(scores).all() and np.ptp(scores) == 0
 
 
@@ -243,18 +243,71 @@ def missing_and_infinite_features(subject, folder):
 
 @check
 def first_rounds(subject, folder):
-    name = subject.stops_by
-    if name is None:
-        pytest.skip("it cannot stop early")
     X, _, _ = subject.rows()
+    if not subject.sums_rounds:
+        with pytest.raises(rk.ParameterError, match=r"n_rounds=3 asks for the first .* leave it"):
+            subject.make().fit(subject.dataset()).predict(X, n_rounds=3)
+        return
     model = subject.make(n_estimators=5).fit(subject.dataset())
     for k in (1, 3, 5):
         shorter = subject.make(n_estimators=k).fit(subject.dataset())
-        assert same(model.predict(X, **{name: k}), shorter.predict(X))
-    assert np.ptp(model.predict(X, **{name: 0})) == 0
+        assert same(model.predict(X, n_rounds=k), shorter.predict(X))
+    assert np.ptp(model.predict(X, n_rounds=0)) == 0
     for n_rounds in (-1, 6, 2.5):
-        with pytest.raises(rk.ParameterError, match=f"{name} must be a whole number from 0 to 5"):
-            model.predict(X, **{name: n_rounds})
+        with pytest.raises(rk.ParameterError, match="n_rounds must be a whole number from 0 to 5"):
+            model.predict(X, n_rounds=n_rounds)
+
+
+@check
+def options_of_predict(subject, folder):
+    X, _, _ = subject.rows()
+    model = subject.make().fit(subject.dataset())
+    assert same(model.predict(X, n_rounds=None), model.predict(X))
+    for data in (X, subject.dataset()):
+        with pytest.raises(rk.ParameterError, match="the features and n_rounds, not 'n_trees'"):
+            model.predict(data, n_trees=2)
+
+
+@check
+def score_is_the_mean_of_the_measure(subject, folder):
+    X, y, qid = subject.rows()
+    model = subject.make().fit(subject.dataset())
+    weight = np.linspace(0.1, 1.0, N_QUERIES)
+    for more in ({}, {"query_weight": weight}):
+        expected = rk.evaluate(model, subject.dataset(**more), model.measure)
+        assert model.score(X, y, qid=qid, **more) == expected[str(rk.measure(model.measure))]
+    assert model.score(subject.dataset()) == model.score(X, y, qid=qid)
+    with pytest.raises(NotFittedError):
+        subject.make().score(X, y, qid=qid)
+    with pytest.raises(rk.DataError, match="qid is missing"):
+        model.score(X, y)
+
+
+@check
+def names_of_features(subject, folder):
+    import pandas as pd
+
+    X, y, qid = subject.rows()
+    assert not hasattr(subject.make(), "feature_names_in_")
+    assert not hasattr(subject.make().fit(X, y, qid=qid), "feature_names_in_")
+    named = subject.make().fit(pd.DataFrame(X, columns=NAMES), y, qid=qid)
+    assert named.feature_names_in_.tolist() == NAMES
+    assert named.feature_names_in_.dtype == object
+
+
+@check
+def a_seed_that_is_drawn(subject, folder):
+    X, _, _ = subject.rows()
+    kept = np.random.get_state()  # noqa: NPY002
+    try:
+        scores = []
+        for seed in (1, 1, 2):
+            np.random.seed(seed)  # noqa: NPY002
+            scores.append(subject.make(random_state=None).fit(subject.dataset()).predict(X))
+    finally:
+        np.random.set_state(kept)  # noqa: NPY002
+    assert same(scores[0], scores[1])
+    assert not subject.random or not same(scores[0], scores[2])
 
 
 @check
@@ -267,7 +320,7 @@ def saving_and_loading(subject, folder):
     copy = rk.load(folder / "model.rk")
     assert type(copy) is subject.kind
     assert copy.get_params() == model.get_params()
-    assert copy.feature_names_in_ == names and copy.history_ == model.history_
+    assert copy.feature_names_in_.tolist() == names and copy.history_ == model.history_
     assert copy.best_iteration_ == model.best_iteration_
     assert same(copy.predict(X), model.predict(X))
     assert saved(copy, folder) == first
@@ -286,9 +339,9 @@ def early_stopping(subject, folder):
     (all_values,) = full.history_["valid"].values()
     assert len(all_values) == 40
     assert full.best_iteration_ == np.argmax(all_values) + 1
-    if subject.stops_by is not None:
+    if subject.sums_rounds:
         assert full.n_rounds_ == 40
-        assert same(full.predict(valid, **{subject.stops_by: best}), model.predict(valid))
+        assert same(full.predict(valid, n_rounds=best), model.predict(valid))
     assert values == all_values[: len(values)]
     evaluated = rk.evaluate(model, valid, model.measure)
     assert evaluated[model.measure] == values[best - 1]
@@ -324,7 +377,7 @@ OUT_OF_RANGE = {
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),
     "sigma": (0, -1, np.nan),
-    "random_state": (-1, None, 2**63, 0.5),
+    "random_state": (-1, 2**63, 0.5),
     "n_threads": (0, -1, 1.5, "2"),
     "verbose": (-1, None),
     "measure": ("ndgc@10", "ndcg@0", 3, None),
@@ -404,7 +457,7 @@ def binned_files(subject, folder):
     assert saved(again, folder) == saved(model, folder)
     assert same(again.predict(X), model.predict(X))
     assert same(model.predict(binned), model.predict(valid))
-    assert same(model.predict(binned, n_trees=2), model.predict(valid, n_trees=2))
+    assert same(model.predict(binned, n_rounds=2), model.predict(valid, n_rounds=2))
     valid.save(folder / "own")
     with pytest.raises(rk.DataError, match="save it with like=<the training data>"):
         model.predict(rk.read(folder / "own"))
@@ -516,7 +569,7 @@ def threads_are_restored(subject, folder):
     with pytest.raises(RuntimeError, match="stop here"):
         subject.make(n_threads=1).fit(X, y, qid=qid, callbacks=[Interrupt()])
     with pytest.raises((rk.ParameterError, rk.DataError)):
-        model.predict(X, n_trees=-1) if subject.trees else model.predict(X[:, 1:])
+        model.predict(X, n_rounds=-1) if subject.trees else model.predict(X[:, 1:])
     assert numba.get_num_threads() == before
 
 

@@ -27,17 +27,17 @@ class Subject:
     weighed: dict[str, Any] = field(default_factory=dict)
     # Whether it is made of trees: it can learn from bins, and score with its first trees.
     trees: bool = True
-    # The argument of predict that stops after so many rounds, if it is not made of trees.
-    first_rounds: str | None = None
+    # Whether it is a sum over rounds, though not of trees.
+    features: bool = False
     # Settings with which 40 rounds learn more than the data has to teach.
     hasty: dict[str, Any] = field(
         default_factory=lambda: {"n_estimators": 40, "learning_rate": 1.0}
     )
 
     @property
-    def stops_by(self):
-        """The argument of predict that stops after so many rounds; None without one."""
-        return "n_trees" if self.trees else self.first_rounds
+    def sums_rounds(self):
+        """Whether it can score with its first rounds alone."""
+        return self.trees or self.features
 
     def make(self, **params):
         return self.kind(**{**self.params, **params})

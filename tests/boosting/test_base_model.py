@@ -41,9 +41,9 @@ def test_trees_are_added_to_the_scores_of_the_base(kind, make):
     model = make(base_model=base, **QUICK).fit(train, valid=valid)
     for X in (train.X, valid.X):
         expected = scores_of_base(base, X)
-        assert np.allclose(model.predict(X, n_trees=0), expected, rtol=0, atol=1e-6)
+        assert np.allclose(model.predict(X, n_rounds=0), expected, rtol=0, atol=1e-6)
         # What the trees add is what the leaves say.
-        added = model.predict(X) - model.predict(X, n_trees=0)
+        added = model.predict(X) - model.predict(X, n_rounds=0)
         assert np.ptp(added) > 0
     for rows in (train, valid):
         assert np.array_equal(model.predict(rows), model.predict(rows.X))

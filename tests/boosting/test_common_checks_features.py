@@ -15,7 +15,7 @@ def lambdaboost(name, random=True, **params):
         settings,
         random=random,
         trees=False,
-        first_rounds="n_rounds",
+        features=True,
     )
 
 

@@ -67,7 +67,7 @@ def test_sigma_scales_the_scores_and_nothing_else(split, normalize):
     # A sigma that is no power of two rounds differently; one tree is too few for that to matter.
     three = fitted(3.0)
     assert np.allclose(
-        three.predict(train, n_trees=1) * 3, one.predict(train, n_trees=1), atol=1e-9
+        three.predict(train, n_rounds=1) * 3, one.predict(train, n_rounds=1), atol=1e-9
     )
 
 
@@ -124,7 +124,7 @@ def test_the_history_is_what_evaluate_says():
     for name, rows in (("train", train), ("late", valid)):
         values = model.history_[name]["err@5"]
         expected = [
-            rk.evaluate(model.predict(rows, n_trees=k + 1), rows, "err@5")["err@5"]
+            rk.evaluate(model.predict(rows, n_rounds=k + 1), rows, "err@5")["err@5"]
             for k in range(QUICK["n_estimators"])
         ]
         assert values == expected

@@ -51,7 +51,7 @@ def test_weights_are_repetitions():
     repeated = (np.repeat(part, weight, axis=0) for part in (X, y, qid))
     Xr, yr, qr = repeated
     assert all(len(np.unique(Xr[:, j])) == 21 for j in range(8))
-    weighted = rk.MART(**settings).fit(X, y, qid=qid, weight=weight)
+    weighted = rk.MART(**settings).fit(X, y, qid=qid, sample_weight=weight)
     plain = rk.MART(**settings).fit(Xr, yr, qid=qr)
     assert np.allclose(weighted.predict(X), plain.predict(X), rtol=0, atol=1e-9)
 
@@ -116,7 +116,10 @@ def test_probabilities_are_calibrated():
     y = (rng.random(n) < chance).astype(float)
     qid = np.arange(n) // 20
     model = rk.MART("logistic", n_estimators=40, max_leaf_nodes=4).fit(X, y, qid=qid)
-    p = model.predict_proba(X)
+    both = model.predict_proba(X)
+    assert both.shape == (n, 2)
+    assert np.array_equal(both[:, 0], 1 - both[:, 1])
+    p = both[:, 1]
     assert ((p > 0) & (p < 1)).all()
     for low in np.arange(0, 1, 0.2):
         rows = (chance >= low) & (chance < low + 0.2)
@@ -130,8 +133,8 @@ def test_balanced_loss_gives_both_classes_even_odds():
     y = (rng.random(4000) < 0.03).astype(float)  # rare, and nothing to learn
     qid = np.arange(4000) // 20
     settings = {"n_estimators": 3, "max_leaf_nodes": 4, "min_samples_leaf": 1000}
-    plain = rk.MART("logistic", **settings).fit(X, y, qid=qid).predict_proba(X)
-    balanced = rk.MART("balanced", **settings).fit(X, y, qid=qid).predict_proba(X)
+    plain = rk.MART("logistic", **settings).fit(X, y, qid=qid).predict_proba(X)[:, 1]
+    balanced = rk.MART("balanced", **settings).fit(X, y, qid=qid).predict_proba(X)[:, 1]
     assert plain.mean() == pytest.approx(0.03, abs=0.01)
     assert balanced.mean() == pytest.approx(0.5, abs=0.05)
 
@@ -139,12 +142,12 @@ def test_balanced_loss_gives_both_classes_even_odds():
 def test_graded_probabilities():
     train, _ = train_and_valid()
     model = rk.MART("graded", **{**QUICK, "n_estimators": 60, "max_leaf_nodes": 20}).fit(train)
-    p = model.predict_proba(train)
+    p = model.predict_proba(train)[:, 1]
     assert ((p > 0) & (p < 1)).all()
     targets = (2**train.y - 1) / 2**4
     assert p.mean() == pytest.approx(targets.mean(), abs=0.01)
     assert np.corrcoef(p, targets)[0, 1] > 0.9
-    fewer = model.predict_proba(train, n_trees=1)
+    fewer = model.predict_proba(train, n_rounds=1)[:, 1]
     assert np.ptp(fewer) < np.ptp(p)
 
 

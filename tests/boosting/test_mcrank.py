@@ -99,7 +99,7 @@ def test_the_ordinal_form_is_a_mart_for_every_cut():
     for label in model.classes_[1:]:
         cut = rk.MART(loss="logistic", sigma=0.5, **QUICK)
         cut.fit(with_labels(train, (train.y >= label).astype(float)))
-        above = np.minimum(above, cut.predict_proba(train))
+        above = np.minimum(above, cut.predict_proba(train)[:, 1])
         expected += above
     assert model.predict(train) == pytest.approx(expected, abs=1e-12)
 
@@ -145,7 +145,7 @@ def test_a_base_model_gives_the_first_ranking(form):
     weights = np.linspace(-1, 1, 8)
     model = rk.McRank(form=form, base_model=weights, **QUICK).fit(train, valid=valid)
     base = np.einsum("ij,j->i", valid.X, weights)
-    first = model.predict(valid, n_trees=0)
+    first = model.predict(valid, n_rounds=0)
     assert np.array_equal(np.argsort(first), np.argsort(base))
     value = rk.evaluate(model, valid, "ndcg@10")["ndcg@10"]
     assert value == model.history_["valid"]["ndcg@10"][-1]
@@ -163,7 +163,7 @@ def test_probabilities_of_any_container(form, tmp_path):
     assert np.array_equal(model.predict_proba(shuffled), expected[order])
     valid.save(tmp_path / "bins", like=train)
     assert np.array_equal(model.predict_proba(rk.read(tmp_path / "bins")), expected)
-    fewer = model.predict_proba(valid, n_trees=2)
+    fewer = model.predict_proba(valid, n_rounds=2)
     shorter = rk.McRank(form=form, **{**QUICK, "n_estimators": 2}).fit(train)
     assert np.array_equal(fewer, shorter.predict_proba(valid))
 

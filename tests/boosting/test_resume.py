@@ -59,7 +59,7 @@ def test_an_interrupt_keeps_the_trees(tmp_path):
     model = interrupted(make(), train, valid, 4)
     whole = make().fit(train, valid=valid)
     assert model.forest_.n_trees == 4 and len(model.history_["valid"]["ndcg@10"]) == 4
-    assert np.array_equal(model.predict(train), whole.predict(train, n_trees=4))
+    assert np.array_equal(model.predict(train), whole.predict(train, n_rounds=4))
 
 
 def test_an_interrupt_before_the_first_tree_leaves_the_model_as_it_was():

@@ -40,7 +40,7 @@ def test_cross_validate_routes_the_queries(routing):
     from sklearn.model_selection import GroupKFold, cross_validate
 
     X, y, qid = rows()
-    model = rk.MART(**QUICK).set_fit_request(qid=True)
+    model = rk.MART(**QUICK)
     folds = GroupKFold(3)
     outcome = cross_validate(
         model, X, y, cv=folds, scoring="r2", params={"qid": qid, "groups": qid}, error_score="raise"
@@ -62,14 +62,14 @@ def test_cross_validate_with_ones_own_scorer(routing):
     def ndcg(model, X, y):
         return rk.evaluate(model.predict(X), rk.Dataset(X, y, qid=X[:, -1]))["ndcg@10"]
 
-    model = rk.LambdaMART(**QUICK).set_fit_request(qid=True, weight=True)
+    model = rk.LambdaMART(**QUICK).set_fit_request(sample_weight=True)
     outcome = cross_validate(
         model,
         X,
         y,
         cv=GroupKFold(3),
         scoring=ndcg,
-        params={"qid": qid, "weight": np.ones(len(y)), "groups": qid},
+        params={"qid": qid, "sample_weight": np.ones(len(y)), "groups": qid},
         error_score="raise",
     )
     assert (outcome["test_score"] > 0.5).all()
@@ -80,7 +80,7 @@ def test_grid_search(routing):
 
     X, y, qid = rows()
     search = GridSearchCV(
-        rk.MART(**QUICK).set_fit_request(qid=True),
+        rk.MART(**QUICK),
         {"max_leaf_nodes": [2, 12], "loss": ["least_squares"]},
         scoring="neg_mean_squared_error",
         cv=GroupKFold(3),
@@ -92,35 +92,85 @@ def test_grid_search(routing):
     assert np.array_equal(search.predict(X), expected)
 
 
+@pytest.mark.parametrize("kind", [rk.LambdaMART, rk.RankNet])
+def test_cross_val_score_by_the_measure_itself(routing, kind):
+    from sklearn.model_selection import GroupKFold, cross_val_score
+
+    X, y, qid = rows()
+    settings = QUICK if kind is rk.LambdaMART else {"n_epochs": 4}
+    model = kind(measure="err@5", **settings)
+    folds = GroupKFold(3)
+    found = cross_val_score(
+        model, X, y, cv=folds, params={"qid": qid, "groups": qid}, error_score="raise"
+    )
+    expected = [
+        rk.evaluate(
+            kind(measure="err@5", **settings).fit(X[fit], y[fit], qid=qid[fit]),
+            rk.Dataset(X[rest], y[rest], qid=qid[rest]),
+            "err@5",
+        )["err@5"]
+        for fit, rest in folds.split(X, y, groups=qid)
+    ]
+    assert found.tolist() == expected
+
+
+def test_grid_search_by_the_measure_itself(routing):
+    from sklearn.model_selection import GridSearchCV, GroupKFold
+
+    X, y, qid = rows()
+    weight = dict.fromkeys(np.unique(qid).tolist(), 1.0)
+    weight[qid[0]] = 3.0
+    search = GridSearchCV(
+        rk.LambdaMART(**QUICK)
+        .set_fit_request(query_weight=False)
+        .set_score_request(query_weight=True),
+        {"n_estimators": [1, 6]},
+        cv=GroupKFold(3),
+        error_score="raise",
+    ).fit(X, y, qid=qid, groups=qid, query_weight=weight)
+    assert search.best_params_ == {"n_estimators": 6}
+    data = rk.Dataset(X, y, qid=qid, query_weight=weight)
+    own = rk.LambdaMART(**QUICK).fit(X, y, qid=qid)
+    expected = rk.evaluate(own, data)["ndcg@10"]
+    assert search.score(X, y, qid=qid, query_weight=weight) == expected
+
+
 def test_metadata_that_was_not_asked_for_is_refused(routing):
     from sklearn.exceptions import UnsetMetadataPassedError
     from sklearn.model_selection import GroupKFold, cross_validate
 
     X, y, qid = rows()
-    with pytest.raises(UnsetMetadataPassedError, match="qid"):
+    with pytest.raises(UnsetMetadataPassedError, match="sample_weight"):
         cross_validate(
             rk.MART(**QUICK),
             X,
             y,
             cv=GroupKFold(3),
             scoring="r2",
-            params={"qid": qid, "groups": qid},
+            params={"qid": qid, "groups": qid, "sample_weight": np.ones(len(y))},
         )
 
 
 def test_requests_survive_a_clone_and_belong_to_one_model():
     from sklearn.base import clone
 
-    model = rk.LambdaMART().set_fit_request(qid=True)
-    model.set_fit_request(weight="importance")
+    model = rk.LambdaMART().set_fit_request(query_weight=True)
+    model.set_fit_request(sample_weight="importance").set_score_request(qid="query")
     for each in (model, clone(model)):
-        requests = each.get_metadata_routing().fit.requests
-        assert requests == {"qid": True, "weight": "importance", "query_weight": None}
+        routing = each.get_metadata_routing()
+        assert routing.fit.requests == {
+            "qid": True,
+            "sample_weight": "importance",
+            "query_weight": True,
+        }
+        assert routing.score.requests == {"qid": "query", "query_weight": None}
     clone(model).set_fit_request(qid=False)
     assert model.get_metadata_routing().fit.requests["qid"] is True
-    assert rk.LambdaMART().get_metadata_routing().fit.requests["qid"] is None
-    with pytest.raises(rk.ParameterError, match="fit takes qid, weight, query_weight, not 'group'"):
+    assert rk.LambdaMART().get_metadata_routing().fit.requests["sample_weight"] is None
+    with pytest.raises(rk.ParameterError, match="fit takes qid, sample_weight, query_weight, not"):
         model.set_fit_request(group=True)
+    with pytest.raises(rk.ParameterError, match="score takes qid, query_weight, not 'sample_w"):
+        model.set_score_request(sample_weight=True)
 
 
 def test_tags_and_fitted():

@@ -114,4 +114,4 @@ def test_other_data_has_the_features_of_the_background(run, tmp_path):
     more = ("--other", at["other"], "--method", "interpolation_all", "--max-distance", "0.2")
     result = run(*words, *more, "--n-estimators", "3", "--quiet", "--model", out)
     assert (result.code, result.err) == (0, "")
-    assert rk.load(out).rankers["other"].feature_names_in_ == ["a", "b", "c"]
+    assert rk.load(out).rankers["other"].feature_names_in_.tolist() == ["a", "b", "c"]

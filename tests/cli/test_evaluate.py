@@ -67,14 +67,14 @@ def test_a_mean_of_nothing_is_null(run, tmp_path):
 
 
 def test_the_first_trees(run, files, scores):
-    words = ("--model", files / "ranker.rk", "--n-trees", 2, "--measures", "map", "--json")
+    words = ("--model", files / "ranker.rk", "--n-rounds", 2, "--measures", "map", "--json")
     result = run("evaluate", files / "test.txt", *words)
     test = rk.read(files / "test.txt")
-    values = rk.load(files / "ranker.rk").predict(test, n_trees=2)
+    values = rk.load(files / "ranker.rk").predict(test, n_rounds=2)
     mean = json.loads(result.out)["measures"]["map"]["mean"]
     assert mean == rk.evaluate(values, test, "map")["map"]
-    wrong = run("evaluate", files / "test.txt", "--scores", scores, "--n-trees", 2)
-    assert "--n-trees needs --model" in wrong.err
+    wrong = run("evaluate", files / "test.txt", "--scores", scores, "--n-rounds", 2)
+    assert "--n-rounds needs --model" in wrong.err
 
 
 @pytest.mark.parametrize(

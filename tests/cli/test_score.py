@@ -42,12 +42,12 @@ def test_rows_keep_the_order_of_the_file(run, files, expected, tmp_path):
 
 
 def test_the_first_trees(run, files):
-    result = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-trees", 2)
+    result = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-rounds", 2)
     model = rk.load(files / "ranker.rk")
-    first = model.predict(rk.read(files / "test.txt"), n_trees=2)
+    first = model.predict(rk.read(files / "test.txt"), n_rounds=2)
     assert np.array_equal(numbers(result.out), first)
-    wrong = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-trees", 7)
-    assert "n_trees must be a whole number from 0 to 6, got 7" in wrong.err
+    wrong = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-rounds", 7)
+    assert "n_rounds must be a whole number from 0 to 6, got 7" in wrong.err
 
 
 def without_column(text: str, column: int) -> str:

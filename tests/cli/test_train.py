@@ -136,7 +136,7 @@ def test_base_model(run, files, tmp_path):
     test = rk.read(files / "test.txt")
     model = rk.load(tmp_path / "m.rk")
     base = rk.load(files / "ranker.rk").predict(test)
-    assert np.array_equal(model.predict(test, n_trees=0), base)
+    assert np.array_equal(model.predict(test, n_rounds=0), base)
     assert not np.array_equal(model.predict(test), base)
 
 
@@ -148,7 +148,7 @@ def test_base_model_of_another_library(run, files, tmp_path):
     words = ("--base-model", tmp_path / "base.txt", "--model", tmp_path / "m.rk", "--quiet")
     assert run("train", files / "train.txt", *words, *SMALL).code == 0
     model = rk.load(tmp_path / "m.rk")
-    assert np.array_equal(model.predict(test, n_trees=0), base.predict(test.X))
+    assert np.array_equal(model.predict(test, n_rounds=0), base.predict(test.X))
     narrow = lgb.train({"verbose": -1}, lgb.Dataset(train.X[:, :3], train.y), 1)
     narrow.save_model(tmp_path / "base.txt")
     result = run("train", files / "train.txt", *words, *SMALL)
@@ -170,7 +170,7 @@ def test_columns_of_a_table(run, files, tmp_path):
     words = shlex.split("--label rel --qid query --weight w --features f4,f0,f2 --quiet")
     result = run("train", path, *words, "--model", tmp_path / "m.rk", *SMALL)
     assert result.code == 0, result.err
-    assert rk.load(tmp_path / "m.rk").feature_names_in_ == ["f4", "f0", "f2"]
+    assert rk.load(tmp_path / "m.rk").feature_names_in_.tolist() == ["f4", "f0", "f2"]
 
 
 def test_ctrl_c_keeps_what_was_learned(run, files, tmp_path, monkeypatch):

@@ -290,7 +290,7 @@ def test_rankers_of_other_features():
     named = rk.Dataset(valid.X, valid.y, qid=qid_of(valid), feature_names=names)
     ranker = rk.MART(n_estimators=1).fit(named)
     model = rk.Combination([ranker]).fit(valid)
-    assert model.feature_names_in_ == names
+    assert model.feature_names_in_.tolist() == names
     turned = rk.Dataset(valid.X, valid.y, qid=qid_of(valid), feature_names=names[::-1])
     with pytest.raises(rk.DataError, match="calls feature 0 'z'"):
         model.predict(turned)
@@ -302,7 +302,7 @@ OUT_OF_RANGE = {
     "normalize": ("queries", None, True),
     "weights": ([1.0], [1.0, np.nan, 1.0, 1.0], "abcd", {"a": 1.0}, 3.0,
                 {"a": 1, "b": 1, "c": 1, "d": 1, "x": 1}),
-    "random_state": (-1, None, 0.5, 2**63),
+    "random_state": (-1, 0.5, 2**63),
     "n_threads": (0, 1.5),
     "verbose": (-1, None),
 }  # fmt: skip

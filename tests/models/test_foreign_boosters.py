@@ -78,7 +78,7 @@ def test_a_loaded_model_scores_and_saves_the_same(library, tmp_path):
     train, valid = train_and_valid()
     base = booster(library, "ranker")
     inner = rk.LambdaMART(base_model=base, **QUICK).fit(train)
-    assert np.array_equal(inner.predict(valid.X, n_trees=0), as_scorer(base).predict(valid.X))
+    assert np.array_equal(inner.predict(valid.X, n_rounds=0), as_scorer(base).predict(valid.X))
     outer = rk.MART(base_model=inner, **QUICK).fit(train)
     for model in (inner, outer):
         model.save(tmp_path / "a.rk")

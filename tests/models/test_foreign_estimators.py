@@ -129,7 +129,7 @@ def test_other_models_score_and_are_not_saved(model, tmp_path):
     assert isinstance(scorer, OtherEstimator)
     assert np.array_equal(scorer.predict(X), model.predict(X))
     ranker = rk.LambdaMART(base_model=model, **QUICK).fit(X, y, qid=qid)
-    assert np.array_equal(ranker.predict(X, n_trees=0), model.predict(X))
+    assert np.array_equal(ranker.predict(X, n_rounds=0), model.predict(X))
     kind = type(model).__name__
     with pytest.raises(rk.ModelFileError, match=f"^a {kind} cannot be kept in a model file: use"):
         ranker.save(tmp_path / "model.rk")

@@ -237,7 +237,7 @@ def test_our_own_files_are_known_whatever_they_begin_with(tmp_path):
     model = rk.LambdaMART(**QUICK).fit(train)
     first_bytes = set()
     for length in range(0, 256, 4):
-        model.feature_names_in_ = ["x" * length] + [f"f{i}" for i in range(1, train.n_features)]
+        model._feature_names = ["x" * length] + [f"f{i}" for i in range(1, train.n_features)]
         model.save(tmp_path / "model.rk")
         first_bytes.add((tmp_path / "model.rk").read_bytes()[0])
         assert is_model_file(tmp_path / "model.rk")

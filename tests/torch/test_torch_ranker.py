@@ -359,8 +359,8 @@ def test_what_is_refused(data):
     with pytest.raises(rk.ParameterError, match="resume does not work for a TorchRanker"):
         TorchRanker(two_layers).fit(train, resume="x.rk")
     model = TorchRanker(two_layers, n_epochs=1).fit(train)
-    with pytest.raises(rk.ParameterError, match="takes no options"):
-        model.predict(train, n_trees=3)
+    with pytest.raises(rk.ParameterError, match="n_rounds=3 asks for the first rounds"):
+        model.predict(train, n_rounds=3)
     bound = torch.optim.SGD(torch.nn.Linear(8, 1).parameters(), lr=0.1)
     with pytest.raises(rk.ParameterError, match=r"^optimizer must be a function"):
         TorchRanker(two_layers, optimizer=bound).fit(train)

@@ -55,6 +55,7 @@ class BoostedTrees(Learner):
         "feature_fraction": Real(0.0, 1.0),
     }
     learns_from_bins = True
+    sums_rounds = True
 
     n_estimators: int
     max_leaf_nodes: int
@@ -107,9 +108,7 @@ class BoostedTrees(Learner):
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
     ) -> TreeStage:
         """How a round learns; `outputs` are those of the training rows before the first."""
-        return TreeStage(
-            objective, grower, outputs, float(self.learning_rate), int(self.random_state)
-        )
+        return TreeStage(objective, grower, outputs, float(self.learning_rate), self._seed)
 
     def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
         """The rows' own random numbers, from all that training sees of them."""
@@ -141,23 +140,21 @@ class BoostedTrees(Learner):
         OneOf(("gain", "count")).check("kind", kind)
         return self.forest_.importance(self.n_features_in_, kind)
 
-    def _score_matrix(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
-        return self._link.scores(self._outputs(X, n_trees))
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
+        return self._link.scores(self._outputs(X, n_rounds))
 
-    def _score_bins(self, dataset: Dataset, n_trees: int | None = None) -> np.ndarray:
-        return self._link.scores(self._outputs(dataset, n_trees))
+    def _score_bins(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
+        return self._link.scores(self._outputs(dataset, n_rounds))
 
-    def _outputs(self, data: Dataset | np.ndarray, n_trees: int | None) -> list[np.ndarray]:
+    def _outputs(self, data: Dataset | np.ndarray, n_rounds: int | None) -> list[np.ndarray]:
         """The sum of the trees of each output; a dataset is taken by its bins."""
-        if n_trees is not None:
-            Whole(0, self.n_rounds_).check("n_trees", n_trees)
         base = base_scores(self._base, data)
         starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
-        forests = self.forest_.dealt(len(starts))
+        sums = zip(self.forest_.dealt(len(starts)), starts, strict=True)
         if isinstance(data, Dataset):
             bins = data.binned_as_saved()
-            return [score_binned(f, bins, s, n_trees) for f, s in zip(forests, starts, strict=True)]
-        return [score_features(f, data, s, n_trees) for f, s in zip(forests, starts, strict=True)]
+            return [score_binned(forest, bins, start, n_rounds) for forest, start in sums]
+        return [score_features(forest, data, start, n_rounds) for forest, start in sums]
 
     def _own_state(self) -> tuple[State, Arrays]:
         return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())

@@ -63,7 +63,7 @@ class LambdaBoost(Learner):
         Only pairs whose upper document is among the first so many ranks count.
     normalize : bool
         Weigh pairs and queries that are still open more; see `LambdaMART`.
-    random_state : int
+    random_state : int or None
         Of the order of documents with equal scores.
     n_threads : int, optional
         All cores by default. The model does not depend on it, and its file does not keep it.
@@ -101,6 +101,7 @@ class LambdaBoost(Learner):
         "normalize": OneOf((True, False)),
     }
     _unit = "round"
+    sums_rounds = True
 
     features_: np.ndarray
 
@@ -116,7 +117,7 @@ class LambdaBoost(Learner):
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = False,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -175,7 +176,7 @@ class LambdaBoost(Learner):
             sigma=float(self.sigma),
             truncation=self.truncation,
             normalize=bool(self.normalize),
-            seed=int(self.random_state),
+            seed=self._seed,
         )
 
     def _members(self) -> list[Member]:
@@ -206,7 +207,7 @@ class LambdaBoost(Learner):
         to be added; null if there is none.
         """
         coef = self.coef_
-        names = self.feature_names_in_ or [str(j) for j in range(self.n_features_in_)]
+        names = self._feature_names or [str(j) for j in range(self.n_features_in_)]
         content = {
             "base_model": None if self._base is None else type(self._base).__name__,
             "intercept": self.intercept_,
@@ -220,9 +221,7 @@ class LambdaBoost(Learner):
         """Weights of the standardised features, shape (n_features,)."""
         return weights_of(self._members()[:n_rounds], self.n_features_in_)
 
-    def _score_matrix(self, X: np.ndarray, n_rounds: int | None = None) -> np.ndarray:
-        if n_rounds is not None:
-            Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         weights = self._weights(n_rounds)
         return base_scores(self._base, X) + linear_scores(X, self._standardizer, weights)
 
@@ -233,7 +232,7 @@ class LambdaBoost(Learner):
         free = np.flatnonzero(self._standardizer.scale)
         Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])
         before = base_scores(self._base, dataset)
-        names = feature_labels(self.feature_names_in_, self.n_features_in_)
+        names = feature_labels(self._feature_names, self.n_features_in_)
         return WeightSpace(
             self._weights()[free],
             [names[j] for j in free],

@@ -84,7 +84,9 @@ class LambdaMART(BoostedTrees):
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
         papers as they stand.
-    random_state : int
+    random_state : int or None
+        Seed of all that is random: rows and features that are drawn, the order of equal scores.
+        None draws one (`seed_` tells which).
     n_threads : int, optional
         All cores by default. The model does not depend on it, and its file does not keep it.
     verbose : int
@@ -100,7 +102,7 @@ class LambdaMART(BoostedTrees):
     -----
     Back-fitting comes after early stopping and changes the trees that were kept. `history_` and
     `best_iteration_` are about the rounds before it, so `history_` does not tell the measures of
-    the final model; ``predict(n_trees=k)`` takes the first k trees with their new weights. A
+    the final model; ``predict(n_rounds=k)`` takes the first k trees with their new weights. A
     back-fitted model cannot be resumed; a checkpoint of its rounds can.
 
     Examples
@@ -143,7 +145,7 @@ class LambdaMART(BoostedTrees):
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = True,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -186,7 +188,7 @@ class LambdaMART(BoostedTrees):
             float(self.sigma),
             self.truncation,
             bool(self.normalize),
-            int(self.random_state),
+            self._seed,
         )
 
     def _stage(
@@ -199,7 +201,7 @@ class LambdaMART(BoostedTrees):
             grower,
             outputs,
             float(self.learning_rate),
-            int(self.random_state),
+            self._seed,
             measure(self.measure),
             dataset,
         )
@@ -233,8 +235,8 @@ class LambdaMART(BoostedTrees):
             self.forest_ = Forest.from_trees(fitting.trees)
             self.backfit_history_ = [*self.backfit_history_, fitting.value]
 
-    def _checkpoint(self, resume: Any, data: str) -> Self | None:
-        other = super()._checkpoint(resume, data)
+    def _checkpoint(self, resume: Any) -> Self | None:
+        other = super()._checkpoint(resume)
         if other is not None and len(other.backfit_history_) > 1:
             raise ParameterError(
                 "the checkpoint is a model that was back-fitted, so its trees are no longer those "

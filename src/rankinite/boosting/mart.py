@@ -50,8 +50,8 @@ class MART(BoostedTrees):
     >>> import rankinite as rk
     >>> train, test = rk.artificial(n_queries=(40, 20), n_docs=20, n_features=5)
     >>> model = rk.MART(loss="graded", n_estimators=10, max_leaf_nodes=7).fit(train)
-    >>> bool((model.predict_proba(test) < 1).all())
-    True
+    >>> model.predict_proba(test).shape
+    (400, 2)
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -75,7 +75,7 @@ class MART(BoostedTrees):
         early_stopping: int | None = None,
         valid_measure: str | Measure | None = None,
         sigma: float = 1.0,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -97,11 +97,12 @@ class MART(BoostedTrees):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def predict_proba(self, X: Any, n_trees: int | None = None) -> np.ndarray:
-        """P₊ of every row, shape (n_rows,); for ``graded`` the probability of relevance."""
+    def predict_proba(self, X: Any, *, n_rounds: int | None = None) -> np.ndarray:
+        """P₋ and P₊ of every row, shape (n_rows, 2); for ``graded`` P₊ is that of relevance."""
         if self.loss == "least_squares":
             raise ParameterError("predict_proba needs a logistic loss, and this is least squares")
-        return probability(self.predict(X, n_trees=n_trees), float(self.sigma))
+        positive = probability(self.predict(X, n_rounds=n_rounds), float(self.sigma))
+        return np.column_stack([1.0 - positive, positive])
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         growth = super()._growth(dataset, communicator)

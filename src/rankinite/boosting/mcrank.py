@@ -85,7 +85,7 @@ class McRank(BoostedTrees):
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: str | Measure | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -107,19 +107,20 @@ class McRank(BoostedTrees):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def predict_proba(self, X: Any, n_trees: int | None = None) -> np.ndarray:
+    def predict_proba(self, X: Any, *, n_rounds: int | None = None) -> np.ndarray:
         """P(y = k) of every row, shape (n_rows, n_classes), in the order of `classes_`.
 
-        `n_trees` counts the trees of each class.
+        `n_rounds` is as for `predict`.
         """
         self._check_fitted()
+        self._check_rounds(n_rounds)
         if isinstance(X, Dataset):
             self._check_features(X.n_features, X.feature_names)
-            outputs = self._outputs(X if X.X is None else X.X, n_trees)
+            outputs = self._outputs(X if X.X is None else X.X, n_rounds)
             return X.in_caller_order(self._link.probabilities(outputs).T)
         matrix, names = features_of(X)
         self._check_features(matrix.shape[1], names)
-        return self._link.probabilities(self._outputs(matrix, n_trees)).T
+        return self._link.probabilities(self._outputs(matrix, n_rounds)).T
 
     @property
     def classes_(self) -> np.ndarray:

@@ -169,9 +169,7 @@ def _read_background(
         owner = f"the background data {path}"
         return rows, Expected(rows.n_features, rows.feature_names, owner)
     ranker = load_base_model(path)
-    names = getattr(ranker, "feature_names_in_", None)
-    known = None if names is None else [str(name) for name in names]
-    return ranker, Expected(ranker.n_features_in_, known, f"the model {path}")
+    return ranker, Expected.by_model(ranker, path)
 
 
 def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | Dataset:

@@ -107,6 +107,7 @@ def _short_names(paths: list[Path]) -> list[str]:
 def _features_of(rankers: dict[str, Any], files: dict[str, Path]) -> Expected:
     """The features that all rankers were trained on."""
     from rankinite.models import Ranker
+    from rankinite.models.ranker import feature_names_of
 
     (first, model), *others = rankers.items()
     for name, other in others:
@@ -117,9 +118,9 @@ def _features_of(rankers: dict[str, Any], files: dict[str, Path]) -> Expected:
             )
     # Other libraries may have changed the names.
     own = [name for name, each in rankers.items() if isinstance(each, Ranker)]
-    named = [name for name in own if rankers[name].feature_names_in_ is not None]
+    named = [name for name in own if hasattr(rankers[name], "feature_names_in_")]
     chosen = [*named, *own, first][0]
-    names = rankers[chosen].feature_names_in_ if named else None
+    names = feature_names_of(rankers[chosen]) if named else None
     return Expected(model.n_features_in_, names, f"the model {files[chosen]}")
 
 

@@ -16,7 +16,6 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
-    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
@@ -27,7 +26,7 @@ from rankinite.cli.options import (
     DataPath,
     Document,
     Label,
-    NTrees,
+    NRounds,
     Pairs,
     Qid,
     Threads,
@@ -53,7 +52,7 @@ def evaluate(
         typer.Option(show_default=False, help="Also write the values of each query as CSV."),
     ] = None,
     as_json: AsJson = False,
-    n_trees: NTrees = None,
+    n_rounds: NRounds = None,
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
@@ -72,8 +71,8 @@ def evaluate(
 
     if (model is None) == (scores is None):
         raise ParameterError("pass either --model or --scores: what is to be evaluated")
-    if model is None and n_trees is not None:
-        raise ParameterError("--n-trees needs --model: scores in a file have no trees")
+    if model is None and n_rounds is not None:
+        raise ParameterError("--n-rounds needs --model: scores in a file have no rounds")
     check_writable(per_query, "the values of the queries")
     check_blank(blank)
     if measures is None and pairs is None:
@@ -88,7 +87,7 @@ def evaluate(
     if model is not None:
         ranker = load_model(model, threads)
         rows = read_like(data, Expected.by_model(ranker, model), **columns)
-        values, sigma = scores_by(ranker, rows, n_trees), getattr(ranker, "sigma", None)
+        values, sigma = ranker.predict(rows, n_rounds=n_rounds), getattr(ranker, "sigma", None)
     else:
         assert scores is not None
         rows = read_judgements(data, **columns)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.errors import DataError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,7 +35,9 @@ class Expected:
     @classmethod
     def by_model(cls, model: Any, path: Path) -> Expected:
         """What a model was trained on."""
-        return cls(model.n_features_in_, model.feature_names_in_, f"the model {path}")
+        from rankinite.models.ranker import feature_names_of
+
+        return cls(model.n_features_in_, feature_names_of(model), f"the model {path}")
 
 
 def read_like(
@@ -150,16 +152,6 @@ def named_files(options: list[str]) -> dict[str, Path]:
             stem = Path(text).stem
             named[text if stem in named else stem] = Path(text)
     return named
-
-
-def scores_by(ranker: Any, rows: Dataset, n_trees: int | None) -> np.ndarray:
-    """Scores of the rows, by the model or by its first trees."""
-    if n_trees is None:
-        return ranker.predict(rows)
-    if not hasattr(ranker, "forest_"):
-        kind = type(ranker).__name__
-        raise ParameterError(f"--n-trees is for models made of trees, and this is a {kind}")
-    return ranker.predict(rows, n_trees=n_trees)
 
 
 def split_measures(text: str) -> list[str]:

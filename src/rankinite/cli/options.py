@@ -58,6 +58,7 @@ Blank = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
-NTrees = Annotated[
-    int | None, typer.Option(show_default="all", help="Use only the first trees of the model.")
+NRounds = Annotated[
+    int | None,
+    typer.Option(show_default="all", help="Use only the first rounds (trees) of the model."),
 ]

@@ -7,8 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rankinite.cli.inputs import Expected, load_model, read_like, scores_by
-from rankinite.cli.options import Label, NTrees, Qid, Threads
+from rankinite.cli.inputs import Expected, load_model, read_like
+from rankinite.cli.options import Label, NRounds, Qid, Threads
 from rankinite.cli.outputs import check_writable, write_lines
 
 
@@ -21,7 +21,7 @@ def score(
     output: Annotated[
         Path | None, typer.Option(show_default="standard output", help="Where the scores go.")
     ] = None,
-    n_trees: NTrees = None,
+    n_rounds: NRounds = None,
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
@@ -34,6 +34,6 @@ def score(
     ranker = load_model(model, threads)
     expected = Expected.by_model(ranker, model)
     rows = read_like(data, expected, label=label, qid=qid, labels_needed=False)
-    scores = scores_by(ranker, rows, n_trees)
+    scores = ranker.predict(rows, n_rounds=n_rounds)
     # repr is the shortest text that reads back as the same number.
     write_lines(map(repr, scores.tolist()), output)

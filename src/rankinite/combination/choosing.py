@@ -48,7 +48,7 @@ def compare_methods(
     ways: Sequence[tuple[str, str]] | None = None,
     *,
     n_folds: int = 5,
-    random_state: int = 0,
+    random_state: int | None = 0,
     n_threads: int | None = None,
 ) -> list[Contender]:
     """Cross-validate ways to combine rankers.
@@ -65,7 +65,8 @@ def compare_methods(
     measure : str or Measure
     ways : sequence of pairs (method, normalize), optional
         By default all methods, and the average with normalisation by query.
-    n_folds, random_state : int
+    n_folds : int
+    random_state : int or None
         As in `Dataset.folds`. Which queries make a fold does not depend on their order.
     n_threads : int, optional
 

@@ -22,10 +22,10 @@ from rankinite.combination.normalising import NORMALIZATIONS, needs_queries
 from rankinite.combination.pair_tree import Tree, checked_tree
 from rankinite.data import Dataset
 from rankinite.errors import ModelFileError, ParameterError
-from rankinite.measures import Measure, PairMeasure, measure
+from rankinite.measures import Measure, PairMeasure, evaluate, measure
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
-from rankinite.models.ranker import Ranker, training_data
+from rankinite.models.ranker import Ranker, feature_names_of, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import Net
 
@@ -80,7 +80,8 @@ class Combination(Ranker):
     Attributes
     ----------
     n_features_in_ : int
-    feature_names_in_ : list of str or None
+    feature_names_in_ : ndarray of str
+        Only if the training data, or a ranker of ours, has names.
     weights_ : dict of str to float
         What a unit of each ranker's raw score adds to the combined one, but for a constant; of its
         score normalised in the query if `normalize` says so. A net has none.
@@ -105,7 +106,7 @@ class Combination(Ranker):
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "method": OneOf(METHODS),
         "normalize": OneOf(NORMALIZATIONS),
-        "random_state": Whole(0, 2**63 - 1),
+        "random_state": Whole(0, 2**63 - 1, optional=True),
         "n_threads": Whole(1, optional=True),
         "verbose": Whole(0),
     }
@@ -118,7 +119,7 @@ class Combination(Ranker):
         normalize: str = "data",
         weights: Mapping[str, float] | Sequence[float] | None = None,
         tree: Any = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -138,7 +139,7 @@ class Combination(Ranker):
         y: Any = None,
         *,
         qid: Any = None,
-        weight: Any = None,
+        sample_weight: Any = None,
         query_weight: Any = None,
     ) -> Self:
         """Learn how to combine the rankers; they themselves stay as they are.
@@ -147,19 +148,19 @@ class Combination(Ranker):
         ----------
         X : Dataset, matrix or frame
             A Dataset brings its labels, queries and weights along.
-        y, qid, weight, query_weight
+        y, qid, sample_weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
         """
         self._check_params()
         settings = self._settings()
-        dataset = training_data(X, y, qid, weight, query_weight)
+        dataset = training_data(X, y, qid, sample_weight, query_weight)
         members = as_members(self.rankers)
         check_members(members, dataset)
         with threads(self.n_threads):
             combiner = learn(table_of(members, dataset, self.n_threads), settings)
         self._members, self._combiner = members, combiner
         self.n_features_in_ = dataset.n_features
-        self.feature_names_in_ = dataset.feature_names or _names_of_features(members)
+        self._feature_names = dataset.feature_names or _names_of_features(members)
         return self
 
     @property
@@ -212,15 +213,28 @@ class Combination(Ranker):
         shares = (f"{round(100 * share)} % {name}" for name, share in self.shares_.items())
         return f"{words}: {', '.join(shares)}"
 
-    def score_dataset(self, dataset: Dataset, **options: Any) -> np.ndarray:
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, query_weight: Any = None) -> float:
+        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
+
+        Parameters
+        ----------
+        X : Dataset, matrix or frame
+        y, qid, query_weight
+            As for `fit`.
+        """
+        by = measure(self.measure)
+        return evaluate(self, training_data(X, y, qid, None, query_weight), by)[str(by)]
+
+    def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
+        self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
-            return self._score(dataset, dataset.offsets, **options)
+            return self._score(dataset, dataset.offsets)
 
-    def _score_matrix(self, X: np.ndarray, **options: Any) -> np.ndarray:
-        return self._score(X, None, **options)
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
+        return self._score(X, None)
 
     def _score(self, data: Dataset | np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
         return self._combiner.scores(
@@ -268,7 +282,7 @@ class Combination(Ranker):
             measure=measure(self.measure),
             weights=None if self.weights is None else _checked_weights(self.weights, names),
             tree=None if self.tree is None else checked_tree(self.tree, names),
-            random_state=int(self.random_state),
+            random_state=None if self.random_state is None else int(self.random_state),
             n_threads=self.n_threads,
             verbose=int(self.verbose),
         )
@@ -294,7 +308,7 @@ class Combination(Ranker):
         own = {
             "params": params,
             "n_features": self.n_features_in_,
-            "feature_names": self.feature_names_in_,
+            "feature_names": self._feature_names,
             "rankers": members,
             "combiner": state,
         }
@@ -316,7 +330,7 @@ class Combination(Ranker):
         if model.tree is not None:
             model.tree = checked_tree(model.tree, list(members))
         model.n_features_in_ = int(state["n_features"])
-        model.feature_names_in_ = state["feature_names"]
+        model._feature_names = state["feature_names"]
         model._members = members
         model._combiner = Combiner.from_state(
             model.normalize, list(members), state["combiner"], arrays
@@ -347,5 +361,5 @@ def _checked_weights(weights: Any, names: Sequence[str]) -> tuple[float, ...]:
 
 def _names_of_features(members: Members) -> list[str] | None:
     """What the first ranker of this package with names for its features calls them."""
-    own = (member.feature_names_in_ for member in members.values() if isinstance(member, Ranker))
+    own = (feature_names_of(member) for member in members.values() if isinstance(member, Ranker))
     return next((names for names in own if names is not None), None)

@@ -44,7 +44,7 @@ class CombinerSettings:
     measure: Measure
     weights: tuple[float, ...] | None = None
     tree: Any = None
-    random_state: int = 0
+    random_state: int | None = 0
     n_threads: int | None = None
     verbose: int = 0
 
@@ -80,7 +80,7 @@ class Combiner:
         """Combined scores, shape (n_rows,), of raw ones, shape (n_rows, n_rankers)."""
         Z = self.normalizer.transform(np.ascontiguousarray(raw[:, self.used]), offsets)
         if self.net is not None:
-            return self.net._score_matrix(Z)
+            return self.net.net_.score(Z)
         assert self.weights is not None
         return weighted_sum(Z, self.weights)
 

@@ -11,6 +11,7 @@ from rankinite.data import Dataset
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.foreign import as_foreign_scorer, is_foreign
 from rankinite.models.linear import LinearScorer
+from rankinite.models.ranker import feature_names_of
 from rankinite.models.scores import as_scores, scores_of
 
 
@@ -59,14 +60,14 @@ def check_base(base: Any, dataset: Dataset) -> None:
             f"base_model has {n_known} features, but the data has {dataset.n_features}: "
             "pass the features that it was trained on"
         )
-    known, names = getattr(base, "feature_names_in_", None), dataset.feature_names
+    known, names = feature_names_of(base), dataset.feature_names
     if known is None or names is None:
         return
     for j, (theirs, ours) in enumerate(zip(known, names, strict=True)):
         # LightGBM puts underscores into names.
-        if theirs != ours and str(theirs) != ours.replace(" ", "_"):
+        if theirs not in (ours, ours.replace(" ", "_")):
             raise DataError(
-                f"base_model was trained with {str(theirs)!r} as feature {j}, but the data has "
+                f"base_model was trained with {theirs!r} as feature {j}, but the data has "
                 f"{ours!r} there: pass the columns in the order in which it was trained"
             )
 

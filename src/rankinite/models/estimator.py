@@ -14,8 +14,10 @@ from typing import Any, ClassVar, Self
 from rankinite.errors import ParameterError, RankiniteError
 from rankinite.models.parameters import Constraint
 
-# Arguments of fit that scikit-learn's meta-estimators may route to it.
-_ROUTED = ("qid", "weight", "query_weight")
+# Arguments that scikit-learn's meta-estimators may route to the methods, and which of them they
+# pass on unless told otherwise: without its queries no ranker can be trained or measured.
+_ROUTED = {"fit": ("qid", "sample_weight", "query_weight"), "score": ("qid", "query_weight")}
+_UNLESS_TOLD = {"qid": True}
 
 
 class NotFittedError(RankiniteError, AttributeError):
@@ -26,8 +28,8 @@ class Estimator:
     """Base of everything with parameters."""
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {}
-    # What `set_fit_request` asked for; replaced, never changed in place.
-    _fit_requests: Mapping[str, Any] = {}
+    # What `set_fit_request` and `set_score_request` asked for; replaced, never changed in place.
+    _requests: Mapping[str, Mapping[str, Any]] = {"fit": _UNLESS_TOLD, "score": _UNLESS_TOLD}
 
     @classmethod
     def _parameter_names(cls) -> list[str]:
@@ -89,7 +91,7 @@ class Estimator:
         scikit-learn would copy a base model as an untrained one, and it is there to score.
         """
         copy = type(self)(**self.get_params(deep=False))
-        copy._fit_requests = dict(self._fit_requests)
+        copy._requests = self._requests
         return copy
 
     def __sklearn_tags__(self) -> Any:
@@ -103,20 +105,29 @@ class Estimator:
         )
 
     def set_fit_request(self, **requests: Any) -> Self:
-        """Ask scikit-learn's meta-estimators to pass ``qid``, ``weight``, … on to ``fit``."""
-        unknown = set(requests) - set(_ROUTED)
-        if unknown:
-            raise ParameterError(f"fit takes {', '.join(_ROUTED)}, not {sorted(unknown)[0]!r}")
-        self._fit_requests = {**self._fit_requests, **requests}
+        """Ask scikit-learn's meta-estimators to pass ``sample_weight``, … on to ``fit``."""
+        return self._request("fit", requests)
+
+    def set_score_request(self, **requests: Any) -> Self:
+        """Ask scikit-learn's meta-estimators to pass ``query_weight`` on to ``score``."""
+        return self._request("score", requests)
+
+    def _request(self, method: str, requests: Mapping[str, Any]) -> Self:
+        for name in requests:
+            if name not in _ROUTED[method]:
+                raise ParameterError(f"{method} takes {', '.join(_ROUTED[method])}, not {name!r}")
+        self._requests = {**self._requests, method: {**self._requests[method], **requests}}
         return self
 
     def get_metadata_routing(self) -> Any:
-        """What scikit-learn's meta-estimators may pass on (`set_fit_request` says)."""
+        """What scikit-learn's meta-estimators may pass on, and what they are asked to."""
         from sklearn.utils.metadata_routing import MetadataRequest
 
         routing = MetadataRequest(owner=self)
-        for name in _ROUTED:
-            routing.fit.add_request(param=name, alias=self._fit_requests.get(name))
+        for method, names in _ROUTED.items():
+            for name in names:
+                request = self._requests[method].get(name)
+                getattr(routing, method).add_request(param=name, alias=request)
         return routing
 
 

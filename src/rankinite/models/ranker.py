@@ -21,39 +21,55 @@ from rankinite.trees import SERIAL_ROWS
 class Ranker(Estimator):
     """A model that gives documents scores by which they are ranked.
 
-    Subclasses store ``n_features_in_`` and ``feature_names_in_`` in ``fit`` and implement
+    Subclasses store ``n_features_in_`` and ``_feature_names`` in ``fit`` and implement
     `_score_matrix` and, if they can, `_score_bins`.
     """
 
     n_features_in_: int
-    feature_names_in_: list[str] | None
     n_threads: int | None
+    _feature_names: list[str] | None
 
-    def predict(self, X: Any, **options: Any) -> np.ndarray:
+    @property
+    def feature_names_in_(self) -> np.ndarray:
+        """Names of the features, shape (n_features_in_,); an AttributeError if there are none."""
+        names = getattr(self, "_feature_names", None)
+        if names is None:
+            raise AttributeError(
+                f"this {type(self).__name__} has no feature_names_in_: it is not trained, or on "
+                "features without names"
+            )
+        return np.array(names, dtype=object)
+
+    def predict(self, X: Any, *, n_rounds: int | None = None, **unknown: Any) -> np.ndarray:
         """Scores, shape (n_rows,), in the caller's row order.
 
         Parameters
         ----------
         X : Dataset, matrix or frame
-        options
-            What the ranker's own scoring takes, such as ``n_trees`` to stop early.
+        n_rounds : int, optional
+            Score with the first so many rounds (trees, or features) alone: less accurate, and
+            faster. All by default; rankers that are no sum over rounds take nothing else.
         """
         self._check_fitted()
+        for name in unknown:
+            raise ParameterError(f"predict takes the features and n_rounds, not {name!r}")
         if isinstance(X, Dataset):
-            return X.in_caller_order(self.score_dataset(X, **options))
+            return X.in_caller_order(self.score_dataset(X, n_rounds=n_rounds))
         matrix, names = features_of(X)
         self._check_features(matrix.shape[1], names)
+        self._check_rounds(n_rounds)
         with self._threads_for(len(matrix)):
-            return self._score_matrix(matrix, **options)
+            return self._score_matrix(matrix, n_rounds)
 
-    def score_dataset(self, dataset: Dataset, **options: Any) -> np.ndarray:
+    def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
+        self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
             if dataset.X is None:
-                return self._score_bins(dataset, **options)
-            return self._score_matrix(dataset.X, **options)
+                return self._score_bins(dataset, n_rounds)
+            return self._score_matrix(dataset.X, n_rounds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to one file; `rankinite.load` reads it."""
@@ -61,12 +77,20 @@ class Ranker(Estimator):
         save(self, path)
 
     @abstractmethod
-    def _score_matrix(self, X: np.ndarray, *args: Any, **options: Any) -> np.ndarray:
-        """Scores of raw features."""
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
+        """Scores of raw features by the first rounds, or by all."""
 
-    def _score_bins(self, dataset: Dataset, *args: Any, **options: Any) -> np.ndarray:
+    def _score_bins(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
         # Rankers that can score bins have their own; the others say that they need values.
-        return self._score_matrix(self._feature_values(dataset), *args, **options)
+        return self._score_matrix(self._feature_values(dataset), n_rounds)
+
+    def _check_rounds(self, n_rounds: int | None) -> None:
+        """Refuse a number of rounds; rankers that are a sum over rounds check it instead."""
+        if n_rounds is not None:
+            raise ParameterError(
+                f"n_rounds={n_rounds!r} asks for the first rounds of a sum, and a "
+                f"{type(self).__name__} is none: leave it out"
+            )
 
     def _feature_values(self, rows: Dataset, what: str = "this dataset") -> np.ndarray:
         """The feature matrix; an error, which calls the data `what`, if there are only bins."""
@@ -84,7 +108,7 @@ class Ranker(Estimator):
         return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
 
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
-        check_features("the data", n_features, names, self.n_features_in_, self.feature_names_in_)
+        check_features("the data", n_features, names, self.n_features_in_, self._feature_names)
 
 
 def check_features(
@@ -104,8 +128,14 @@ def check_features(
         )
 
 
+def feature_names_of(model: Any) -> list[str] | None:
+    """The names of the features of anything that scores, if it knows them."""
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def training_data(X: Any, y: Any, qid: Any, weight: Any, query_weight: Any) -> Dataset:
-    """What ``fit`` was given, as a dataset."""
+    """What ``fit`` or ``score`` was given, as a dataset."""
     if isinstance(X, Dataset):
         if any(part is not None for part in (y, qid, weight, query_weight)):
             raise ParameterError(

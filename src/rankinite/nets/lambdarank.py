@@ -71,7 +71,7 @@ class LambdaRank(NetRanker):
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = False,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:

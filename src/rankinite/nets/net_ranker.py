@@ -76,7 +76,7 @@ class NetRanker(Learner):
             standardizer.transform(X, order.rows),
             before[order.rows],
             int(self.n_hidden),
-            int(self.random_state),
+            self._seed,
         )
         objective = self._objective(rows, dataset)
         schedule = self._schedule(dataset.n_features)
@@ -90,7 +90,7 @@ class NetRanker(Learner):
             decay=float(self.decay),
             n_restarts=int(self.n_restarts),
             patience=int(self.patience),
-            seed=int(self.random_state),
+            seed=self._seed,
         )
 
     def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
@@ -161,7 +161,7 @@ class NetRanker(Learner):
                 "units, see net_"
             )
 
-    def _score_matrix(self, X: np.ndarray) -> np.ndarray:
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.net_.score(X) + base_scores(self._base, X)
 
     def _weight_space(self, dataset: Dataset) -> WeightSpace:

@@ -54,7 +54,7 @@ class RankNet(NetRanker):
         "pair_log_loss" is watched for its lowest value.
     sigma : float
         Slope of the pair probability.
-    random_state : int
+    random_state : int or None
     n_threads : int, optional
         All cores by default; training queries come one after the other, so it matters only to
         what stands around. The model does not depend on it, and its file does not keep it.
@@ -90,7 +90,7 @@ class RankNet(NetRanker):
         patience: int = 20,
         valid_measure: str | Measure | None = None,
         sigma: float = 1.0,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:

@@ -2,7 +2,7 @@
 
 from rankinite.order.canonical import Canonical, canonical
 from rankinite.order.row_keys import fingerprint, row_keys, row_keys_with_pairs
-from rankinite.order.seeds import derive_seed, draw_without_replacement
+from rankinite.order.seeds import derive_seed, draw_without_replacement, seed_of
 
 __all__ = [
     "Canonical",
@@ -12,4 +12,5 @@ __all__ = [
     "fingerprint",
     "row_keys",
     "row_keys_with_pairs",
+    "seed_of",
 ]

@@ -19,6 +19,17 @@ def derive_seed(*parts: int | np.uint64 | str) -> np.uint64:
     return np.uint64(hash_words(np.array(numbers, np.uint64)))
 
 
+def seed_of(random_state: int | None) -> int:
+    """The seed that a `random_state` stands for: itself, or with None one drawn at random.
+
+    As in scikit-learn, the draw is one of numpy's global generator, which ``numpy.random.seed``
+    sets.
+    """
+    if random_state is None:
+        return int(np.random.randint(0, 2**63 - 1, dtype=np.int64))  # noqa: NPY002
+    return int(random_state)
+
+
 def draw_without_replacement(n: int, n_drawn: int, seed: np.uint64) -> np.ndarray:
     """`n_drawn` of the numbers below `n`, ascending."""
     keys = keys_from_seed(n, seed)

@@ -67,7 +67,7 @@ class TorchRanker(Learner):
         The net is added to its scores.
     early_stopping : int, optional
         End when the measure on the validation data has not risen for so many epochs.
-    random_state : int
+    random_state : int or None
         Of the order of the queries, of ties, and of what the module draws.
     n_threads : int, optional
         Threads of the λs and of evaluation; all by default.
@@ -113,7 +113,7 @@ class TorchRanker(Learner):
         normalize: bool = False,
         base_model: Any = None,
         early_stopping: int | None = None,
-        random_state: int = 0,
+        random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
     ) -> None:
@@ -157,8 +157,7 @@ class TorchRanker(Learner):
         X = self._feature_values(dataset)
         order = canonical(dataset, before)
         standardizer = self._standardizer_of(X, order)
-        seed = int(self.random_state)
-        module = make_module(self.module, dataset.n_features, seed_of_weights(seed))
+        module = make_module(self.module, dataset.n_features, seed_of_weights(self._seed))
         return TorchRounds(
             module,
             self._optimizer_of(module),
@@ -168,7 +167,7 @@ class TorchRanker(Learner):
             before[order.rows],
             standardizer,
             int(self.queries_per_step),
-            seed,
+            self._seed,
         )
 
     def _watch(
@@ -183,7 +182,7 @@ class TorchRanker(Learner):
         self.module_.load_state_dict(rounds.best)
         self.module_.eval()
 
-    def _checkpoint(self, resume: Any, data: str) -> None:
+    def _checkpoint(self, resume: Any) -> None:
         if resume is not None:
             raise ParameterError(
                 "resume does not work for a TorchRanker, because the state of its optimizer is not "
@@ -208,7 +207,7 @@ class TorchRanker(Learner):
             sigma=float(self.sigma),
             truncation=self.truncation,
             normalize=bool(self.normalize),
-            seed=int(self.random_state),
+            seed=self._seed,
         )
 
     def _optimizer_of(self, module: torch.nn.Module) -> torch.optim.Optimizer:
@@ -225,9 +224,7 @@ class TorchRanker(Learner):
             )
         return optimizer
 
-    def _score_matrix(self, X: np.ndarray, *args: Any, **options: Any) -> np.ndarray:
-        if args or options:
-            raise ParameterError(f"predict of a {type(self).__name__} takes no options")
+    def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         scores = score_rows(self.module_, X, preparation(self._standardizer))
         return scores + base_scores(self._base, X)
 

@@ -17,15 +17,16 @@ import numpy as np
 from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
-from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
+from rankinite.measures import Measure, PairAccuracy, PairMeasure, evaluate, measure
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
+from rankinite.order.seeds import seed_of
 from rankinite.training.callbacks import Checkpoint, Progress
-from rankinite.training.resuming import checkpoint_of, comparable
+from rankinite.training.resuming import check_same_data, checkpoint_of, comparable
 from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, History, Run
 from rankinite.training.watching import (
@@ -53,19 +54,22 @@ class Learner(Ranker):
     Attributes
     ----------
     n_features_in_ : int
-    feature_names_in_ : list of str or None
+    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+        Only if the training data had names.
     history_ : dict
         ``history_["valid"]["ndcg@10"][t]`` is the mean of the measure after t + 1 rounds.
     best_iteration_ : int
         Number of rounds at which the validation measure was best; all of them without
         validation data.
+    seed_ : int
+        What all random numbers came from: `random_state`, or what was drawn for None.
     """
 
     _constraints: ClassVar[Mapping[str, Constraint]] = {
         "learning_rate": Real(0.0),
         "early_stopping": Whole(1, optional=True),
         "sigma": Real(0.0),
-        "random_state": Whole(0, 2**63 - 1),
+        "random_state": Whole(0, 2**63 - 1, optional=True),
         "n_threads": Whole(1, optional=True),
         "verbose": Whole(0),
     }
@@ -75,6 +79,8 @@ class Learner(Ranker):
     # Parameters that are not in the model file as they stand. The number of threads belongs to the
     # machine: the file of a model must not depend on it.
     _not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
+    # Whether the score is a sum over rounds, of which the first ones can score alone.
+    sums_rounds: ClassVar[bool] = False
     # Whether a dataset that holds only bins is enough to train on.
     learns_from_bins: ClassVar[bool] = False
     # Whether a dataset with preferences is learned from them; labels are learned otherwise.
@@ -86,9 +92,11 @@ class Learner(Ranker):
     base_model: Any
     early_stopping: int | None
     sigma: float
-    random_state: int
+    random_state: int | None
     verbose: int
 
+    seed_: int
+    _seed: int  # of the training that is under way
     history_: History
     best_iteration_: int
 
@@ -98,7 +106,7 @@ class Learner(Ranker):
         y: Any = None,
         *,
         qid: Any = None,
-        weight: Any = None,
+        sample_weight: Any = None,
         query_weight: Any = None,
         valid: Dataset | Mapping[str, Dataset] | None = None,
         callbacks: Sequence[Callback] = (),
@@ -110,8 +118,9 @@ class Learner(Ranker):
         ----------
         X : Dataset, matrix or frame
             A Dataset brings its labels, preferences, queries and weights along.
-        y, qid, weight, query_weight
-            Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
+        y, qid, sample_weight, query_weight
+            Labels, query ids, weights of the rows and of the queries, when X is not a Dataset
+            (there `sample_weight` is called ``weight``).
         valid : Dataset or dict of Datasets, optional
             Sets to measure after every round. Early stopping watches the one called "valid", or
             the last one.
@@ -128,7 +137,7 @@ class Learner(Ranker):
             on.
         """
         self._check_params()
-        dataset = training_data(X, y, qid, weight, query_weight)
+        dataset = training_data(X, y, qid, sample_weight, query_weight)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
@@ -150,6 +159,10 @@ class Learner(Ranker):
         resume: Any,
     ) -> Run:
         sets = self._sets(valid, dataset)
+        other = self._checkpoint(resume)
+        # A run that drew its seed goes on with it.
+        drawn = None if other is None else other.seed_
+        self._seed = seed_of(drawn if self.random_state is None else self.random_state)
         own: list[Callback] = [Progress()] if self.verbose else []
         if self.early_stopping is not None:
             own.insert(0, sets.early_stopping(self.early_stopping))
@@ -158,8 +171,10 @@ class Learner(Ranker):
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)
         run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self._unit)
-        other = self._checkpoint(resume, rounds.fingerprint)
-        earlier = None if other is None else self._earlier(other, rounds, run)
+        earlier = None
+        if other is not None:
+            check_same_data(other, rounds.fingerprint)
+            earlier = self._earlier(other, rounds, run)
 
         def keep() -> None:
             self._keep(run, rounds, sets, dataset, base)
@@ -231,6 +246,28 @@ class Learner(Ranker):
     def n_rounds_(self) -> int:
         """Rounds whose result the model keeps."""
 
+    def _check_rounds(self, n_rounds: int | None) -> None:
+        if not self.sums_rounds:
+            super()._check_rounds(n_rounds)
+        elif n_rounds is not None:
+            Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
+
+    def score(self, X: Any, y: Any = None, *, qid: Any = None, query_weight: Any = None) -> float:
+        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
+
+        Data with preferences and without labels has the pair accuracy. Blank queries are left out.
+
+        Parameters
+        ----------
+        X : Dataset, matrix or frame
+        y, qid, query_weight
+            As for `fit`.
+        """
+        self._check_fitted()
+        dataset = training_data(X, y, qid, None, query_weight)
+        by = PairAccuracy() if dataset.y is None and dataset.preferences else measure(self.measure)
+        return evaluate(self, dataset, by)[str(by)]
+
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
         self._check_fitted()
@@ -297,18 +334,19 @@ class Learner(Ranker):
     ) -> None:
         """Store what a run has come to in the fitted attributes."""
         self.n_features_in_ = dataset.n_features
-        self.feature_names_in_ = dataset.feature_names
+        self._feature_names = dataset.feature_names
         self.history_ = run.history
         self.best_iteration_ = sets.best_round(run.history, run.n_done)
+        self.seed_ = self._seed
         self._base = base
         self._data_fingerprint = rounds.fingerprint
         self._take(rounds, run.n_done)
 
-    def _checkpoint(self, resume: Any, data: str) -> Self | None:
-        """The model of an interrupted run, if it is one of this very run."""
+    def _checkpoint(self, resume: Any) -> Self | None:
+        """The model of an interrupted run, if it has this learner's parameters."""
         if resume is None:
             return None
-        return checkpoint_of(self, resume, data, free=_FREE_ON_RESUME | {self._rounds})
+        return checkpoint_of(self, resume, free=_FREE_ON_RESUME | {self._rounds})
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)
@@ -317,13 +355,15 @@ class Learner(Ranker):
         state = {
             "params": comparable(params),
             "n_features": self.n_features_in_,
-            "feature_names": self.feature_names_in_,
+            "feature_names": self._feature_names,
             "history": self.history_,
             "best_iteration": self.best_iteration_,
             "data": self._data_fingerprint,
             "base": None,
             **own,
         }
+        if self.random_state is None:
+            state["seed"] = self.seed_
         if self._base is not None:
             state["base"], base_arrays = to_state(self._base)
             arrays = arrays | nested("base", base_arrays)
@@ -338,8 +378,7 @@ class Learner(Ranker):
         # Not its own check, which would look at measures that only the trainer had.
         super(Learner, model)._check_params()
         model.n_features_in_ = int(state["n_features"])
-        model.feature_names_in_ = state["feature_names"]
-        names = model.feature_names_in_
+        names = model._feature_names = state["feature_names"]
         if names is not None and len(names) != model.n_features_in_:
             raise ModelFileError(
                 f"the model file has {len(names)} feature names for {model.n_features_in_} "
@@ -347,6 +386,7 @@ class Learner(Ranker):
             )
         model.history_ = state["history"]
         model.best_iteration_ = int(state["best_iteration"])
+        model.seed_ = int(state["seed"] if model.random_state is None else model.random_state)
         model._base = base
         model._data_fingerprint = state["data"]
         model._restore(state, arrays)

@@ -13,7 +13,7 @@ from rankinite.models.ranker import Ranker
 from rankinite.models.storage import load
 
 
-def checkpoint_of(learner: Any, resume: Any, fingerprint: str, free: Set[str]) -> Any:
+def checkpoint_of(learner: Any, resume: Any, free: Set[str]) -> Any:
     """The model of an interrupted run; refused if it would not have come to the learner's model.
 
     Parameters
@@ -21,8 +21,6 @@ def checkpoint_of(learner: Any, resume: Any, fingerprint: str, free: Set[str]) -
     learner : Learner
         With the parameters of the run that is to go on.
     resume : path or model
-    fingerprint : str
-        Of the training data.
     free : set of str
         Parameters that may differ.
     """
@@ -40,12 +38,24 @@ def checkpoint_of(learner: Any, resume: Any, fingerprint: str, free: Set[str]) -
                 f"the checkpoint was trained with {name}={theirs[name]!r}, not "
                 f"{ours[name]!r}: resume with the parameters of the interrupted run"
             )
+    return other
+
+
+def check_same_data(other: Any, fingerprint: str) -> None:
+    """Refuse a checkpoint of other training data.
+
+    Parameters
+    ----------
+    other : Learner
+        What `checkpoint_of` gave.
+    fingerprint : str
+        Of the data at hand.
+    """
     if other._data_fingerprint != fingerprint:
         raise DataError(
             "the checkpoint was trained on other data, with other weights or on another base "
             "model: resume with those of the interrupted run"
         )
-    return other
 
 
 def comparable(params: dict[str, Any]) -> dict[str, Any]:
