@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+import sklearn
 import typer
 
 from rankinite.cli.app import app
@@ -23,6 +24,14 @@ def blocks(page: str, language: str) -> list[tuple[int, str]]:
     return [(text[: match.start(1)].count("\n"), match[1]) for match in found]
 
 
+@pytest.fixture
+def routing_as_before():
+    """The guide switches scikit-learn's metadata routing on, for good."""
+    with sklearn.config_context():
+        yield
+
+
+@pytest.mark.usefixtures("routing_as_before")
 @pytest.mark.parametrize("page", PAGES)
 def test_python_blocks_run_in_order(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
