@@ -277,6 +277,12 @@ def score_is_the_mean_of_the_measure(subject, folder):
         expected = rk.evaluate(model, subject.dataset(**more), model.measure)
         assert model.score(X, y, qid=qid, **more) == expected[str(rk.measure(model.measure))]
     assert model.score(subject.dataset()) == model.score(X, y, qid=qid)
+    # A query counts by the mean weight of its rows.
+    rows = np.repeat(weight, N_DOCS) * np.tile(np.linspace(0.5, 1.5, N_DOCS), N_QUERIES)
+    weighed = model.score(X, y, qid=qid, sample_weight=rows)
+    assert weighed == pytest.approx(model.score(X, y, qid=qid, query_weight=weight), rel=1e-12)
+    twice = model.score(X, y, qid=qid, sample_weight=rows, query_weight=weight)
+    assert twice == pytest.approx(model.score(X, y, qid=qid, query_weight=weight**2), rel=1e-12)
     with pytest.raises(NotFittedError):
         subject.make().score(X, y, qid=qid)
     with pytest.raises(rk.DataError, match="qid is missing"):

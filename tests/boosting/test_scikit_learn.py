@@ -163,14 +163,28 @@ def test_requests_survive_a_clone_and_belong_to_one_model():
             "sample_weight": "importance",
             "query_weight": True,
         }
-        assert routing.score.requests == {"qid": "query", "query_weight": None}
+        assert routing.score.requests == {
+            "qid": "query",
+            "sample_weight": None,
+            "query_weight": None,
+        }
     clone(model).set_fit_request(qid=False)
     assert model.get_metadata_routing().fit.requests["qid"] is True
     assert rk.LambdaMART().get_metadata_routing().fit.requests["sample_weight"] is None
     with pytest.raises(rk.ParameterError, match="fit takes qid, sample_weight, query_weight, not"):
         model.set_fit_request(group=True)
-    with pytest.raises(rk.ParameterError, match="score takes qid, query_weight, not 'sample_w"):
-        model.set_score_request(sample_weight=True)
+    with pytest.raises(rk.ParameterError, match="score takes qid, sample_weight, query_weight, n"):
+        model.set_score_request(group=True)
+
+
+def test_pipelines(routing):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    X, y, qid = rows()
+    pipeline = make_pipeline(StandardScaler(), rk.LambdaMART(**QUICK)).fit(X, y, qid=qid)
+    expected = rk.evaluate(pipeline.predict(X), rk.Dataset(X, y, qid=qid))["ndcg@10"]
+    assert pipeline.score(X, y, qid=qid) == expected
 
 
 def test_tags_and_fitted():

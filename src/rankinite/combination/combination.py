@@ -22,7 +22,8 @@ from rankinite.combination.normalising import NORMALIZATIONS, needs_queries
 from rankinite.combination.pair_tree import Tree, checked_tree
 from rankinite.data import Dataset
 from rankinite.errors import ModelFileError, ParameterError
-from rankinite.measures import Measure, PairMeasure, evaluate, measure
+from rankinite.measures import Measure, PairMeasure, measure
+from rankinite.measures.estimator_score import estimator_score
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.ranker import Ranker, feature_names_of, training_data
@@ -213,7 +214,15 @@ class Combination(Ranker):
         shares = (f"{round(100 * share)} % {name}" for name, share in self.shares_.items())
         return f"{words}: {', '.join(shares)}"
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, query_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> float:
         """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
 
         Parameters
@@ -221,9 +230,12 @@ class Combination(Ranker):
         X : Dataset, matrix or frame
         y, qid, query_weight
             As for `fit`.
+        sample_weight : array-like of shape (n_rows,), optional
+            A query counts by the mean of its rows' weights.
         """
+        self._check_fitted()
         by = measure(self.measure)
-        return evaluate(self, training_data(X, y, qid, None, query_weight), by)[str(by)]
+        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""

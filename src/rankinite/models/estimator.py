@@ -16,7 +16,7 @@ from rankinite.models.parameters import Constraint
 
 # Arguments that scikit-learn's meta-estimators may route to the methods, and which of them they
 # pass on unless told otherwise: without its queries no ranker can be trained or measured.
-_ROUTED = {"fit": ("qid", "sample_weight", "query_weight"), "score": ("qid", "query_weight")}
+_ROUTED = ("qid", "sample_weight", "query_weight")
 _UNLESS_TOLD = {"qid": True}
 
 
@@ -109,13 +109,13 @@ class Estimator:
         return self._request("fit", requests)
 
     def set_score_request(self, **requests: Any) -> Self:
-        """Ask scikit-learn's meta-estimators to pass ``query_weight`` on to ``score``."""
+        """Ask scikit-learn's meta-estimators to pass ``sample_weight``, … on to ``score``."""
         return self._request("score", requests)
 
     def _request(self, method: str, requests: Mapping[str, Any]) -> Self:
         for name in requests:
-            if name not in _ROUTED[method]:
-                raise ParameterError(f"{method} takes {', '.join(_ROUTED[method])}, not {name!r}")
+            if name not in _ROUTED:
+                raise ParameterError(f"{method} takes {', '.join(_ROUTED)}, not {name!r}")
         self._requests = {**self._requests, method: {**self._requests[method], **requests}}
         return self
 
@@ -124,10 +124,9 @@ class Estimator:
         from sklearn.utils.metadata_routing import MetadataRequest
 
         routing = MetadataRequest(owner=self)
-        for method, names in _ROUTED.items():
-            for name in names:
-                request = self._requests[method].get(name)
-                getattr(routing, method).add_request(param=name, alias=request)
+        for method, requests in self._requests.items():
+            for name in _ROUTED:
+                getattr(routing, method).add_request(param=name, alias=requests.get(name))
         return routing
 
 

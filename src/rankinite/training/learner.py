@@ -17,7 +17,8 @@ import numpy as np
 from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
-from rankinite.measures import Measure, PairAccuracy, PairMeasure, evaluate, measure
+from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
+from rankinite.measures.estimator_score import estimator_score
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
@@ -252,7 +253,15 @@ class Learner(Ranker):
         elif n_rounds is not None:
             Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
 
-    def score(self, X: Any, y: Any = None, *, qid: Any = None, query_weight: Any = None) -> float:
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> float:
         """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
 
         Data with preferences and without labels has the pair accuracy. Blank queries are left out.
@@ -262,11 +271,13 @@ class Learner(Ranker):
         X : Dataset, matrix or frame
         y, qid, query_weight
             As for `fit`.
+        sample_weight : array-like of shape (n_rows,), optional
+            A query counts by the mean of its rows' weights.
         """
         self._check_fitted()
-        dataset = training_data(X, y, qid, None, query_weight)
-        by = PairAccuracy() if dataset.y is None and dataset.preferences else measure(self.measure)
-        return evaluate(self, dataset, by)[str(by)]
+        of_pairs = isinstance(X, Dataset) and X.y is None and X.preferences is not None
+        by = PairAccuracy() if of_pairs else measure(self.measure)
+        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""

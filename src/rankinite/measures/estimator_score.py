@@ -1,0 +1,32 @@
+"""The ``score`` of an estimator, as scikit-learn's tools ask for it."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import Any
+
+import numpy as np
+
+from rankinite.measures.evaluation import evaluate
+from rankinite.measures.protocol import Measure
+from rankinite.models.ranker import training_data
+
+
+def estimator_score(
+    model: Any, by: Measure, X: Any, y: Any, qid: Any, sample_weight: Any, query_weight: Any
+) -> float:
+    """The mean of a measure over the queries, without blank ones.
+
+    Parameters
+    ----------
+    X, y, qid, query_weight
+        What ``fit`` takes.
+    sample_weight : array-like of shape (n_rows,), optional
+        A query counts by the mean of its rows' weights, as in LightGBM, times its own.
+    """
+    dataset = training_data(X, y, qid, sample_weight, query_weight)
+    if sample_weight is not None:
+        means = np.add.reduceat(dataset.weight, dataset.offsets[:-1]) / dataset.query_sizes
+        dataset = copy(dataset)
+        dataset.query_weight = means * (1.0 if query_weight is None else dataset.query_weight)
+    return evaluate(model, dataset, by)[by]
