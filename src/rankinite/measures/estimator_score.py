@@ -25,7 +25,7 @@ def estimator_score(
         A query counts by the mean of its rows' weights, as in LightGBM, times its own.
     """
     dataset = training_data(X, y, qid, sample_weight, query_weight)
-    if sample_weight is not None:
+    if sample_weight is not None and dataset.weight is not None:
         means = np.add.reduceat(dataset.weight, dataset.offsets[:-1]) / dataset.query_sizes
         dataset = copy(dataset)
         dataset.query_weight = means * (1.0 if query_weight is None else dataset.query_weight)
