@@ -195,16 +195,16 @@ class BoostedTrees(Learner):
         return self._link.scores(self._outputs(dataset, n_trees))
 
     def _outputs(self, data: Dataset | np.ndarray, n_trees: int | None) -> list[np.ndarray]:
-        """The sum of the trees of each output; a dataset is taken by its bins."""
+        """The sum of the trees of each output."""
         if n_trees is not None:
             Whole(0, self.n_rounds_).check("n_trees", n_trees)
         base = base_scores(self._base, data)
         starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
         forests = self.forest_.dealt(len(starts))
-        if isinstance(data, Dataset):
-            bins = data.binned_as_saved()
-            return [score_binned(f, bins, s, n_trees) for f, s in zip(forests, starts, strict=True)]
-        return [score_features(f, data, s, n_trees) for f, s in zip(forests, starts, strict=True)]
+        rows = data.features.matrix if isinstance(data, Dataset) else data
+        if isinstance(rows, BinnedMatrix):
+            return [score_binned(f, rows, s, n_trees) for f, s in zip(forests, starts, strict=True)]
+        return [score_features(f, rows, s, n_trees) for f, s in zip(forests, starts, strict=True)]
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         # Small batches stay on the calling thread; a scope would take a tenth of their time.

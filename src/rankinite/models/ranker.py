@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import threads
-from rankinite.data import Dataset
+from rankinite.data import Dataset, FeatureBins
 from rankinite.data.frames import features_of
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.estimator import Estimator
@@ -50,7 +50,7 @@ class Ranker(Estimator):
         self._check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         with self._threads_for(dataset.n_rows):
-            if dataset.X is None:
+            if isinstance(dataset.features, FeatureBins):
                 return self._score_bins(dataset, **options)
             return self._score_matrix(dataset.X, **options)
 
@@ -69,12 +69,10 @@ class Ranker(Estimator):
 
     def _feature_values(self, rows: Dataset, what: str = "this dataset") -> np.ndarray:
         """The feature matrix; an error, which calls the data `what`, if there are only bins."""
-        if rows.X is None:
-            raise DataError(
-                f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
-                "the dataset with its features"
-            )
-        return rows.X
+        return rows.features.values(
+            f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
+            "the dataset with its features"
+        )
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         """The scope in which `n_rows` rows are scored."""

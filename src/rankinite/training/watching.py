@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix, apply_mapper
-from rankinite.data import Dataset
+from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
@@ -37,7 +37,7 @@ def named_sets(
     return dict(sets)
 
 
-def check_measurable(rows: Dataset, watched: Measure, name: str) -> None:
+def check_measurable(rows: Queries, watched: Measure, name: str) -> None:
     """Refuse a measure that needs what the set called `name` does not have."""
     needed = "preferences" if isinstance(watched, PairMeasure) else "labels"
     if (rows.preferences if needed == "preferences" else rows.y) is None:
@@ -77,19 +77,15 @@ def check_like(rows: Dataset, train: Dataset, name: str) -> None:
 def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
     """A validation set in the bins of the training data."""
     check_like(rows, train, name)
-    if rows.X is not None:
-        return apply_mapper(rows.X, mapper)
-    binned = rows.binned_as_saved()
-    if not binned.mapper.equals(mapper):
-        raise DataError(
-            f"the validation set {name!r} holds only bins, and they are not those of the training "
-            "data: save it with like=<the training data>"
-        )
-    return binned
+    return rows.features.bins_by(
+        mapper,
+        f"the validation set {name!r} holds only bins, and they are not those of the training "
+        "data: save it with like=<the training data>",
+    )
 
 
 def mean_of(
-    watched: Measure, rows: Dataset, sigma: float = 1.0
+    watched: Measure, rows: Queries, sigma: float = 1.0
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """The mean of a measure on a set, by its name, as a function of the scores.
 
