@@ -3,32 +3,29 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 
-from rankinite._numba import number_of_threads, threads
 from rankinite.binning import BinMapper, BinnedMatrix
-from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
+from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError
-from rankinite.models.base_model import as_scorer, base_scores
+from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.storage import nested, unnested
 from rankinite.order.row_keys import fingerprint, row_keys
-from rankinite.training import Callback, Learner
-from rankinite.training.watching import binned_like, check_watchable, leading_set
+from rankinite.training import Learner, Run, Watched
 from rankinite.trees import (
-    SERIAL_ROWS,
     Forest,
     Grower,
     GrowthParameters,
+    Tree,
     bins_of_thresholds,
     score_binned,
     score_features,
@@ -76,67 +73,35 @@ class BoostedTrees(Learner):
     ) -> Objective:
         """What to learn on this data."""
 
-    def _train(
-        self,
-        dataset: Dataset,
-        sets: dict[str, Dataset],
-        callbacks: Sequence[Callback],
-        resume: Any,
-    ) -> None:
+    def _prepare(self, dataset: Dataset, before: np.ndarray) -> TreeRounds:
         communicator = Serial()
         binned = dataset.binned(self.max_bins)
         keys = self._row_keys(dataset, binned)
         objective = self._objective(dataset, keys, communicator)
-        base = None if self.base_model is None else as_scorer(self.base_model)
         start = objective.start()
-        if base is not None:
+        if self.base_model is not None:
             start = np.zeros_like(start)
-        outputs = first_outputs(start, objective.link, base, dataset)
-        watched = {
-            name: Watched(
-                binned_like(rows, dataset, binned.mapper, name),
-                first_outputs(start, objective.link, base, rows),
-                self._evaluate_on(rows, objective.link),
-            )
-            for name, rows in sets.items()
-        }
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            check_watchable(watched[name].evaluate(watched[name].scores), name)
+        outputs = first_outputs(start, objective.link, before)
         data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), *outputs)
-        earlier = self._members_of(resume, binned.mapper, data, len(start))
-        run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
         growth = self._growth(dataset, communicator)
         grower = Grower(binned, growth, keys, dataset.n_rows, communicator)
         stage = self._stage(objective, grower, outputs, dataset)
+        return TreeRounds(stage, data, objective.link, start)
 
-        def keep(run: BoostingRun) -> None:
-            self._keep(run, dataset, base, data)
-            self._start, self._link = start, objective.link
-            self.forest_ = Forest.from_trees([tree for trees in run.members for tree in trees])
+    def _watch(
+        self, watched: Watched, before: np.ndarray, rounds: TreeRounds
+    ) -> tuple[BinnedMatrix, np.ndarray]:
+        bins = binned_like(watched, rounds.mapper)
+        return bins, first_outputs(rounds.start, rounds.link, before)
 
-        all_callbacks = self._all_callbacks(sets, callbacks, keep)
-        try:
-            boost(run, stage, watched, callbacks=all_callbacks, earlier=earlier)
-        finally:
-            # A run that failed before its first tree leaves the model as it was.
-            if run.members:
-                keep(run)
-                self.best_iteration_ = self._best_round(sets)
-                if self.early_stopping is not None:
-                    self.forest_ = self.forest_.first(self.best_iteration_ * len(start))
-        self._refine(run.members[: self.n_rounds_], dataset, binned)
+    def _take(self, rounds: TreeRounds, n_rounds: int) -> None:
+        self._start, self._link = rounds.start, rounds.link
+        self.forest_ = Forest.from_trees(rounds.trees(n_rounds))
 
-    def _refine(self, members: list[Trees], dataset: Dataset, binned: BinnedMatrix) -> None:
-        """Change the trees that were kept, after the last round of a run that was not broken off.
-
-        Parameters
-        ----------
-        members : list of Trees
-            What is kept, round by round.
-        dataset : Dataset
-            The training data, with its bins.
-        """
+    def _earlier(self, other: Self, rounds: TreeRounds, run: Run) -> list[Trees]:
+        trees = other.forest_.trees(bins_of_thresholds(other.forest_, rounds.mapper))
+        n_outputs = len(rounds.start)
+        return [tuple(trees[i : i + n_outputs]) for i in range(0, len(trees), n_outputs)]
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
@@ -150,10 +115,6 @@ class BoostedTrees(Learner):
         """The rows' own random numbers, from all that training sees of them."""
         return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
 
-    def _evaluate_on(self, rows: Dataset, link: Link) -> Callable[[np.ndarray], dict[str, float]]:
-        mean = self._mean_on(rows)
-        return lambda outputs: mean(link.scores(outputs))
-
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
@@ -162,14 +123,6 @@ class BoostedTrees(Learner):
             row_fraction=float(self.row_fraction),
             feature_fraction=float(self.feature_fraction),
         )
-
-    def _members_of(self, resume: Any, mapper: BinMapper, data: str, n_outputs: int) -> list[Trees]:
-        """The trees of a checkpoint, round by round."""
-        other = self._checkpoint(resume, data)
-        if other is None:
-            return []
-        trees = other.forest_.trees(bins_of_thresholds(other.forest_, mapper))
-        return [tuple(trees[i : i + n_outputs]) for i in range(0, len(trees), n_outputs)]
 
     @property
     def n_rounds_(self) -> int:
@@ -206,11 +159,6 @@ class BoostedTrees(Learner):
             return [score_binned(f, rows, s, n_trees) for f, s in zip(forests, starts, strict=True)]
         return [score_features(f, rows, s, n_trees) for f, s in zip(forests, starts, strict=True)]
 
-    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
-        # Small batches stay on the calling thread; a scope would take a tenth of their time.
-        n_threads = number_of_threads(self.n_threads)
-        return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
-
     def _own_state(self) -> tuple[State, Arrays]:
         return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())
 
@@ -229,9 +177,46 @@ class BoostedTrees(Learner):
         return Identity()
 
 
-def first_outputs(start: np.ndarray, link: Link, base: Any, rows: Dataset) -> np.ndarray:
-    """Outputs before the first tree, shape (n_outputs, n_rows)."""
-    outputs = np.zeros((len(start), rows.n_rows)) + start[:, np.newaxis]
-    if base is not None:
-        outputs += link.base_factors[:, np.newaxis] * base_scores(base, rows)
+class TreeRounds(BoostingRounds[TreeStage, Trees]):
+    """Rounds of trees.
+
+    Attributes
+    ----------
+    start : ndarray of float64, shape (n_outputs,)
+        The outputs of every row before the first round, but for the base model.
+    """
+
+    def __init__(self, stage: TreeStage, fingerprint: str, link: Link, start: np.ndarray) -> None:
+        super().__init__(stage, fingerprint, link)
+        self.start = start
+
+    @property
+    def mapper(self) -> BinMapper:
+        """The edges of the bins of the training data."""
+        return self.stage.grower.binned.mapper
+
+    def trees(self, n_rounds: int) -> list[Tree]:
+        """The trees of the first rounds, within a round by output."""
+        return [tree for trees in self.members[:n_rounds] for tree in trees]
+
+
+def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarray:
+    """Outputs before the first tree, shape (n_outputs, n_rows).
+
+    Parameters
+    ----------
+    before : ndarray of float64, shape (n_rows,)
+        Scores of the base model.
+    """
+    outputs = np.multiply.outer(link.base_factors, before)
+    outputs += start[:, np.newaxis]
     return outputs
+
+
+def binned_like(watched: Watched, mapper: BinMapper) -> BinnedMatrix:
+    """A validation set in the bins of the training data."""
+    return watched.data.features.bins_by(
+        mapper,
+        f"{watched.what} holds only bins, and they are not those of the training data: save it "
+        "with like=<the training data>",
+    )

@@ -5,35 +5,31 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite._numba import number_of_threads, threads
 from rankinite.boosting.feature_blocks import FeatureBlocks, linear_scores, standard_scores
 from rankinite.boosting.feature_stage import FeatureStage, Lambdas, Member, weights_of
-from rankinite.boosting.loop import BoostingRun, Watched, boost
 from rankinite.boosting.objectives import LONGEST_STEP
+from rankinite.boosting.rounds import BoostingRounds
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ModelFileError
 from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, measure
-from rankinite.models.base_model import as_scorer, base_scores
+from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace, feature_labels
 from rankinite.order.canonical import Canonical, canonical
-from rankinite.training import Callback, Learner
-from rankinite.training.watching import check_like, check_watchable, leading_set
+from rankinite.training import Learner, Run, Watched
 
-# Batches of up to so many rows are scored on the calling thread.
-_SERIAL_ROWS = 1024
+FeatureRounds = BoostingRounds[FeatureStage, Member]
 
 
 class LambdaBoost(Learner):
@@ -138,25 +134,11 @@ class LambdaBoost(Learner):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _train(
-        self,
-        dataset: Dataset,
-        sets: dict[str, Dataset],
-        callbacks: Sequence[Callback],
-        resume: Any,
-    ) -> None:
+    def _prepare(self, dataset: Dataset, before: np.ndarray) -> FeatureRounds:
         X = self._feature_values(dataset)
-        base = None if self.base_model is None else as_scorer(self.base_model)
         labels = dataset.labels  # an error if there are none
-        before = np.zeros(len(labels)) + base_scores(base, dataset)
         order = canonical(dataset, before)
         standardizer = Standardizer.of(X, order)
-        watched = {name: self._watch(rows, base, dataset, name) for name, rows in sets.items()}
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            check_watchable(watched[name].evaluate(watched[name].scores), name)
-        earlier = self._members_of(resume, order.fingerprint)
-        run = BoostingRun(n_rounds=int(self.n_estimators), unit=self._unit)
         stage = FeatureStage(
             self._lambdas(measure(self.measure).resolve(labels), order),
             FeatureBlocks(X, order.rows, standardizer),
@@ -167,22 +149,22 @@ class LambdaBoost(Learner):
             self.step == "newton",
             LONGEST_STEP / float(self.sigma),
         )
+        return BoostingRounds(stage, order.fingerprint)
 
-        def keep(run: BoostingRun) -> None:
-            self._keep(run, dataset, base, order.fingerprint)
-            self._standardizer = standardizer
-            self._set_members(run.members)
+    def _watch(
+        self, watched: Watched, before: np.ndarray, rounds: FeatureRounds
+    ) -> tuple[np.ndarray, np.ndarray]:
+        X = self._feature_values(watched.data, watched.what)
+        return X, before[np.newaxis]
 
-        all_callbacks = self._all_callbacks(sets, callbacks, keep)
-        try:
-            boost(run, stage, watched, callbacks=all_callbacks, earlier=earlier)
-        finally:
-            # A run that failed before its first round leaves the model as it was.
-            if run.members:
-                keep(run)
-                self.best_iteration_ = self._best_round(sets)
-                if self.early_stopping is not None:
-                    self._set_members(run.members[: self.best_iteration_])
+    def _take(self, rounds: FeatureRounds, n_rounds: int) -> None:
+        members = rounds.members[:n_rounds]
+        self._standardizer = rounds.stage.standardizer
+        self.features_ = np.array([member.feature for member in members], np.int64)
+        self._steps = np.array([member.step for member in members], np.float64)
+
+    def _earlier(self, other: Self, rounds: FeatureRounds, run: Run) -> list[Member]:
+        return other._members()
 
     def _lambdas(self, learned: Measure, order: Canonical) -> Lambdas:
         if order.n_rows == 0:
@@ -196,24 +178,9 @@ class LambdaBoost(Learner):
             seed=int(self.random_state),
         )
 
-    def _watch(self, rows: Dataset, base: Any, train: Dataset, name: str) -> Watched:
-        check_like(rows, train, name)
-        X = self._feature_values(rows, f"the validation set {name!r}")
-        before = np.zeros((1, rows.n_rows)) + base_scores(base, rows)
-        mean = self._mean_on(rows)
-        return Watched(X, before, lambda scores: mean(scores[0]))
-
-    def _members_of(self, resume: Any, data: str) -> list[Member]:
-        other = self._checkpoint(resume, data)
-        return [] if other is None else other._members()
-
     def _members(self) -> list[Member]:
         pairs = zip(self.features_.tolist(), self._steps.tolist(), strict=True)
         return [Member(feature, step) for feature, step in pairs]
-
-    def _set_members(self, members: list[Member]) -> None:
-        self.features_ = np.array([member.feature for member in members], np.int64)
-        self._steps = np.array([member.step for member in members], np.float64)
 
     @property
     def n_rounds_(self) -> int:
@@ -272,10 +239,6 @@ class LambdaBoost(Learner):
             [names[j] for j in free],
             lambda weights: before + standard_scores(Z, weights),
         )
-
-    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
-        n_threads = number_of_threads(self.n_threads)
-        return nullcontext(1) if n_rows <= _SERIAL_ROWS else threads(n_threads)
 
     def _own_state(self) -> tuple[State, Arrays]:
         arrays = {"features": self.features_, "steps": self._steps}

@@ -9,19 +9,19 @@ import numpy as np
 
 from rankinite.binning import BinnedMatrix
 from rankinite.boosting.backfitting import Backfitting
-from rankinite.boosting.boosted_trees import BoostedTrees, first_outputs
+from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds
 from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
-from rankinite.boosting.tree_stage import Trees, TreeStage
+from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
 from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, measure
+from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
-from rankinite.training import Run
 from rankinite.trees import Forest, Grower
 
 
@@ -213,12 +213,17 @@ class LambdaMART(BoostedTrees):
                     "preference pairs: leave it out"
                 )
 
-    def _refine(self, members: list[Trees], dataset: Dataset, binned: BinnedMatrix) -> None:
-        trees = [tree for trees in members for tree in trees]
+    def _take(self, rounds: TreeRounds, n_rounds: int) -> None:
+        super()._take(rounds, n_rounds)
+        self.backfit_history_ = []
+
+    def _refine(self, rounds: TreeRounds, dataset: Dataset) -> None:
+        trees = rounds.trees(self.n_rounds_)
         # On data without anything to learn there is no measure to search either.
         if self.backfit == 0 or all(np.ptp(tree.value) == 0.0 for tree in trees):
             return
-        before = first_outputs(self._start, self._link, self._base, dataset)[0]
+        before = self._start[0] + base_scores(self._base, dataset) + np.zeros(dataset.n_rows)
+        binned = rounds.stage.grower.binned
         fitting = Backfitting(trees, binned, before, LineSearcher(self.measure, dataset))
         self.backfit_history_ = [fitting.value]
         for _ in range(self.backfit):
@@ -227,10 +232,6 @@ class LambdaMART(BoostedTrees):
             # Together, so that an interrupt finds the model of whole sweeps.
             self.forest_ = Forest.from_trees(fitting.trees)
             self.backfit_history_ = [*self.backfit_history_, fitting.value]
-
-    def _keep(self, run: Run, dataset: Dataset, base: Any, data: str) -> None:
-        super()._keep(run, dataset, base, data)
-        self.backfit_history_ = []
 
     def _checkpoint(self, resume: Any, data: str) -> Self | None:
         other = super()._checkpoint(resume, data)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
 
-from rankinite._numba import threads
+from rankinite._numba import number_of_threads, threads
 from rankinite.data import Dataset, FeatureBins
 from rankinite.data.frames import features_of
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.estimator import Estimator
 from rankinite.models.storage import save
+from rankinite.trees import SERIAL_ROWS
 
 
 class Ranker(Estimator):
@@ -76,7 +77,9 @@ class Ranker(Estimator):
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         """The scope in which `n_rows` rows are scored."""
-        return threads(self.n_threads)
+        # Small batches stay on the calling thread; a scope would take a tenth of their time.
+        n_threads = number_of_threads(self.n_threads)
+        return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
 
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
         check_features("the data", n_features, names, self.n_features_in_, self.feature_names_in_)

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 
-from rankinite._numba import number_of_threads, threads
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ParameterError
-from rankinite.models.base_model import as_scorer, base_scores
+from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace, feature_labels
-from rankinite.nets import training
-from rankinite.nets.net import BLOCK_ROWS, Net, checked_weights, free_weights, score_standardized
+from rankinite.nets.net import Net, checked_weights, free_weights, score_standardized
 from rankinite.nets.objectives import NetObjective, TrainingRows
-from rankinite.nets.training import NetRun, Settings, WatchedRows
+from rankinite.nets.rounds import Earlier, NetRounds, NetState, Schedule
 from rankinite.order.canonical import canonical
-from rankinite.training import Callback, Learner
-from rankinite.training.watching import check_like, check_watchable, leading_set
+from rankinite.training import Learner, Run, Watched, WatchedSets
 
 _NUMBERS = ("rate", "best_value", "cost", "attempt", "peak", "peak_epoch")
 
@@ -70,61 +64,26 @@ class NetRanker(Learner):
     def _objective(self, rows: TrainingRows, dataset: Dataset) -> NetObjective:
         """What to learn on this data."""
 
-    def _train(
-        self,
-        dataset: Dataset,
-        sets: dict[str, Dataset],
-        callbacks: Sequence[Callback],
-        resume: Any,
-    ) -> None:
-        if self.n_restarts > 0 and not sets:
-            raise ParameterError(
-                f"n_restarts={self.n_restarts} needs data to watch: pass valid=, or leave it out"
-            )
+    def _prepare(self, dataset: Dataset, before: np.ndarray) -> NetRounds:
         X = self._feature_values(dataset)
         by_pairs = self.learns_preferences and dataset.preferences is not None
         if not by_pairs:
             _ = dataset.labels  # an error if there are none
-        base = None if self.base_model is None else as_scorer(self.base_model)
-        start = base_scores(base, dataset) + np.zeros(dataset.n_rows)
-        order = canonical(dataset, start, by_pairs=by_pairs)
+        order = canonical(dataset, before, by_pairs=by_pairs)
         standardizer = Standardizer.of(X, order)
         rows = TrainingRows(
             order,
             standardizer.transform(X, order.rows),
-            start[order.rows],
+            before[order.rows],
             int(self.n_hidden),
             int(self.random_state),
         )
         objective = self._objective(rows, dataset)
-        watched = {
-            name: self._watched(rows, name, dataset, base, standardizer)
-            for name, rows in sets.items()
-        }
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            check_watchable(watched[name].evaluate(watched[name].start), name)
-        watching = _fingerprint(sets)
-        settings = self._settings(dataset.n_features)
-        run = NetRun(int(self.n_epochs), self._unit, state=settings.first_state())
-        self._take_over(run, self._checkpoint(resume, order.fingerprint), watching)
+        schedule = self._schedule(dataset.n_features)
+        return NetRounds(objective, schedule, standardizer, order.fingerprint)
 
-        def keep(run: NetRun) -> None:
-            self._keep(run, dataset, base, order.fingerprint)
-            self.best_iteration_ = self._best_round(sets)
-            self.net_ = Net(standardizer, int(self.n_hidden), run.state.best)
-            self._last, self._n_done, self._watching = run.state, run.n_done, watching
-
-        all_callbacks = self._all_callbacks(sets, callbacks, keep)
-        try:
-            training.train(run, objective, settings, watched, self._merit(sets), all_callbacks)
-        finally:
-            # A run that failed before its first epoch leaves the model as it was.
-            if run.n_done or run.diverged:
-                keep(run)
-
-    def _settings(self, n_features: int) -> Settings:
-        return Settings(
+    def _schedule(self, n_features: int) -> Schedule:
+        return Schedule(
             n_features=n_features,
             n_hidden=int(self.n_hidden),
             learning_rate=float(self.learning_rate),
@@ -134,19 +93,27 @@ class NetRanker(Learner):
             seed=int(self.random_state),
         )
 
-    def _watched(
-        self, rows: Dataset, name: str, train: Dataset, base: Any, standardizer: Standardizer
-    ) -> WatchedRows:
-        check_like(rows, train, name)
-        X = self._feature_values(rows, f"the validation set {name!r}")
-        start = base_scores(base, rows) + np.zeros(rows.n_rows)
-        return WatchedRows(standardizer.transform(X), start, self._mean_on(rows))
+    def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
+        if self.n_restarts > 0 and not valid:
+            raise ParameterError(
+                f"n_restarts={self.n_restarts} needs data to watch: pass valid=, or leave it out"
+            )
+        return super()._sets(valid, train)
 
-    def _take_over(self, run: NetRun, other: NetRanker | None, watching: str) -> None:
-        """Begin where an interrupted run was."""
-        if other is None:
-            return
-        if other._watching != watching:
+    def _watch(
+        self, watched: Watched, before: np.ndarray, rounds: NetRounds
+    ) -> tuple[np.ndarray, np.ndarray]:
+        X = self._feature_values(watched.data, watched.what)
+        rounds.note_watched(watched)
+        return rounds.standardizer.transform(X), before
+
+    def _take(self, rounds: NetRounds, n_rounds: int) -> None:
+        # Whatever the number: the weights of the best epoch are all that is kept.
+        self.net_ = Net(rounds.standardizer, int(self.n_hidden), rounds.state.best)
+        self._last, self._watching = rounds.state, rounds.watching
+
+    def _earlier(self, other: Self, rounds: NetRounds, run: Run) -> Earlier:
+        if other._watching != rounds.watching:
             raise DataError(
                 "the checkpoint watched other validation data: resume with that of the "
                 "interrupted run"
@@ -156,9 +123,12 @@ class NetRanker(Learner):
                 f"the checkpoint has {other._n_done} epochs, more than n_epochs={run.n_rounds}: "
                 "resume with at least as many"
             )
-        run.state = other._last
-        run.history = copy.deepcopy(other.history_)
-        run.n_done = run.n_taken_over = other._n_done
+        return Earlier(other._last, other.history_, other._n_done)
+
+    @property
+    def _n_done(self) -> int:
+        """Epochs of the run that the model comes from, also those after its best."""
+        return len(self.history_["train"]["cost"]) if self.history_ else 0
 
     @property
     def n_rounds_(self) -> int:
@@ -209,11 +179,6 @@ class NetRanker(Learner):
 
         return WeightSpace(net.weights[free], names, scores)
 
-    def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
-        # Small batches stay on the calling thread, and need no scope.
-        n_threads = number_of_threads(self.n_threads)
-        return nullcontext(1) if n_rows <= BLOCK_ROWS else threads(n_threads)
-
     def _own_state(self) -> tuple[State, Arrays]:
         numbers = {name: getattr(self._last, name) for name in _NUMBERS}
         state = {"training": numbers, "n_done": self._n_done, "watching": self._watching}
@@ -229,15 +194,5 @@ class NetRanker(Learner):
         )
         self.net_ = Net(standardizer, n_hidden, best)
         numbers = {name: state["training"][name] for name in _NUMBERS}
-        self._last = training.State(last, best, **numbers)
-        self._n_done, self._watching = int(state["n_done"]), state["watching"]
-
-
-def _fingerprint(sets: dict[str, Dataset]) -> str:
-    """Tells validation data from other, in any order of the rows."""
-    digest = hashlib.sha256()
-    for name, rows in sets.items():
-        digest.update(f"{name} {canonical(rows).fingerprint} ".encode())
-        if rows.preferences is not None:
-            digest.update(f"{canonical(rows, by_pairs=True).fingerprint} ".encode())
-    return digest.hexdigest()[:16]
+        self._last = NetState(last, best, **numbers)
+        self._watching = state["watching"]

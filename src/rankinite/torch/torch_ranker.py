@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copy
-import math
 import os
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,30 +12,24 @@ import numpy as np
 
 import torch
 from rankinite.data import Dataset
-from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
+from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, measure
-from rankinite.models.base_model import as_scorer, base_scores
+from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State, read_model, write_model
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.order.canonical import Canonical, canonical
-from rankinite.order.seeds import derive_seed
-from rankinite.torch.epochs import Epochs, Kept, Watched
 from rankinite.torch.module import (
-    Preparation,
     make_module,
     preparation,
     score_rows,
     weights_from_arrays,
     weights_to_arrays,
 )
-from rankinite.torch.threads import threads_for
-from rankinite.training import Callback, Learner, Run
-from rankinite.training.learner import Merit
-from rankinite.training.run import run_rounds
-from rankinite.training.watching import check_like, check_watchable, leading_set
+from rankinite.torch.rounds import TorchRounds, seed_of_weights
+from rankinite.training import Learner, Watched
 
 _KIND = "TorchRanker"
 
@@ -160,106 +152,43 @@ class TorchRanker(Learner):
                 f"torch.optim.SGD(parameters, lr=0.1), got {self.optimizer!r}"
             )
 
-    def _train(
-        self,
-        dataset: Dataset,
-        sets: dict[str, Dataset],
-        callbacks: Sequence[Callback],
-        resume: Any,
-    ) -> None:
+    def _prepare(self, dataset: Dataset, before: np.ndarray) -> TorchRounds:
+        _ = dataset.labels  # which must be there
+        X = self._feature_values(dataset)
+        order = canonical(dataset, before)
+        standardizer = self._standardizer_of(X, order)
+        seed = int(self.random_state)
+        module = make_module(self.module, dataset.n_features, seed_of_weights(seed))
+        return TorchRounds(
+            module,
+            self._optimizer_of(module),
+            order,
+            self._gradients_of(order),
+            preparation(standardizer)(X[order.rows]),
+            before[order.rows],
+            standardizer,
+            int(self.queries_per_step),
+            seed,
+        )
+
+    def _watch(
+        self, watched: Watched, before: np.ndarray, rounds: TorchRounds
+    ) -> tuple[np.ndarray, np.ndarray]:
+        return self._feature_values(watched.data, watched.what), before
+
+    def _take(self, rounds: TorchRounds, n_rounds: int) -> None:
+        # Whatever the number: the weights of the best epoch are all that is kept.
+        self._standardizer = rounds.standardizer
+        self.module_ = copy.deepcopy(rounds.module)
+        self.module_.load_state_dict(rounds.best)
+        self.module_.eval()
+
+    def _checkpoint(self, resume: Any, data: str) -> None:
         if resume is not None:
             raise ParameterError(
                 "resume does not work for a TorchRanker, because the state of its optimizer is not "
                 "kept: to train on from its weights pass its module_ as module"
             )
-        _ = dataset.labels  # which must be there
-        base = None if self.base_model is None else as_scorer(self.base_model)
-        first_scores = base_scores(base, dataset) + np.zeros(dataset.n_rows)
-        X = self._feature_values(dataset)
-        order = canonical(dataset, first_scores)
-        standardizer = self._standardizer_of(X, order)
-        prepare = preparation(standardizer)
-        seed = int(derive_seed(int(self.random_state), "weights")) >> 1
-        module = make_module(self.module, dataset.n_features, seed)
-        for name, rows in sets.items():
-            check_like(rows, dataset, name)
-        watched = {
-            name: Watched(
-                self._feature_values(rows, f"the validation set {name!r}"),
-                base_scores(base, rows) + np.zeros(rows.n_rows),
-                self._mean_on(rows),
-            )
-            for name, rows in sets.items()
-        }
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            check_watchable(watched[name].before(), name)
-        epochs = Epochs(
-            module,
-            self._optimizer_of(module),
-            order,
-            self._gradients_of(order),
-            prepare(X[order.rows]),
-            first_scores[order.rows],
-            int(self.queries_per_step),
-            int(self.random_state),
-        )
-        run = Run(n_rounds=int(self.n_epochs), unit=self._unit)
-        kept = Kept(copy.deepcopy(module.state_dict()))
-
-        def keep(run: Run) -> None:
-            self._keep(run, dataset, base, order.fingerprint)
-            self.best_iteration_ = self._best_round(sets) if run.n_done else 0
-            self._standardizer = standardizer
-            self.module_ = copy.deepcopy(module)
-            self.module_.load_state_dict(kept.weights)
-            self.module_.eval()
-
-        all_callbacks = self._all_callbacks(sets, callbacks, keep)
-        with threads_for(epochs.work), torch.random.fork_rng():
-            torch.manual_seed(seed + 1)
-            try:
-                self._run(run, epochs, kept, watched, self._merit(sets), prepare, all_callbacks)
-            finally:
-                # A run that failed before its first epoch leaves the model as it was.
-                if run.n_done or kept.diverged:
-                    keep(run)
-
-    def _run(
-        self,
-        run: Run,
-        epochs: Epochs,
-        kept: Kept,
-        watched: dict[str, Watched],
-        merit: Merit | None,
-        prepare: Preparation,
-        callbacks: Sequence[Callback],
-    ) -> None:
-        """Train epoch after epoch, and keep the weights of the best, or of the last."""
-
-        def learn() -> bool:
-            cost = epochs.learn(run.n_done)
-            if not math.isfinite(cost):
-                kept.diverged = True
-                self._warn_of_nan(run.n_done)
-                return False
-            values = {"train": {"cost": cost}}
-            for name, rows in watched.items():
-                values.setdefault(name, {}).update(rows.measure(epochs.module, prepare))
-            kept.look_at(epochs.module, None if merit is None else merit(values))
-            run.note(values)
-            return True
-
-        run_rounds(run, callbacks, learn)
-
-    def _warn_of_nan(self, n_done: int) -> None:
-        warnings.warn(
-            f"the scores or weights of the net became NaN or infinite in epoch {n_done + 1}: "
-            "training ends with the weights from before; try a smaller learning rate, or clip the "
-            "gradients in the optimizer",
-            RankiniteWarning,
-            stacklevel=5,  # the caller of fit
-        )
 
     def _standardizer_of(self, X: np.ndarray, order: Canonical) -> Standardizer | None:
         if self.standardize:

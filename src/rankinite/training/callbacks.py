@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -66,19 +65,17 @@ class Checkpoint:
         Whole(1).check("every", every)
         self.path = Path(path)
         self.every = every
-        # Set by fit: writes the model of a run to a path.
-        self.save: Callable[[Run, Path], None] | None = None
 
     def after_round(self, run: Run) -> bool:
         """Save when it is time; never stops the run."""
-        if self.save is not None and run.n_done % self.every == 0:
-            self.save(run, self.path)
+        if run.n_done % self.every == 0:
+            run.save(self.path)
         return False
 
     def finish(self, run: Run) -> None:
         """Save what the run has come to."""
-        if self.save is not None and run.n_done:
-            self.save(run, self.path)
+        if run.n_done:
+            run.save(self.path)
 
 
 class Log:

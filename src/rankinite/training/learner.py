@@ -1,41 +1,54 @@
-"""What every learner does alike: taking data in, stopping early, keeping the best, saving."""
+"""The one skeleton of training: from `fit` to the last round, for every learner.
+
+`Learner.fit` takes the data in, lets the learner prepare its `Rounds`, and hands them to `train`;
+what they have learned becomes the fitted attributes, at every checkpoint and at the end.
+"""
 
 from __future__ import annotations
 
 import os
+import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rankinite._numba import threads
 from rankinite.data import Dataset
-from rankinite.errors import DataError, ModelFileError, ParameterError
+from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
 from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
-from rankinite.models.base_model import as_scorer, check_base
+from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import Ranker, training_data
-from rankinite.models.storage import from_state, load, nested, to_state, unnested
-from rankinite.training.callbacks import Checkpoint, EarlyStopping, Progress, best_round
+from rankinite.models.storage import from_state, nested, to_state, unnested
+from rankinite.training.callbacks import Checkpoint, Progress
+from rankinite.training.resuming import checkpoint_of, comparable
+from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, History, Run
-from rankinite.training.watching import check_measurable, leading_set, mean_of, named_sets
-
-# From the measures of the sets after a round to one number.
-Merit = Callable[[Mapping[str, Mapping[str, float]]], float]
+from rankinite.training.watching import (
+    Watched,
+    WatchedSets,
+    check_like,
+    check_measurable,
+    check_watchable,
+    mean_of,
+    named_sets,
+)
 
 # Parameters that may differ between an interrupted run and the one that resumes it, of any
-# learner: they do not change what a round learns.
+# learner, beside the number of rounds: they do not change what a round learns.
 _FREE_ON_RESUME = {"early_stopping", "backfit", "n_threads", "verbose", "base_model"}
 
 
 class Learner(Ranker):
     """A ranker that is trained in rounds on labelled queries.
 
-    A subclass trains in `_train`, and there calls `_keep` with what the rounds have come to; it
-    says in `_own_state` and `_restore` what of it belongs into the model file.
+    A subclass makes the rounds of its kind (`_prepare`), readies the sets that are watched for them
+    (`_watch`), and takes what they have learned (`_take`). It says in `_own_state` and `_restore`
+    what of it belongs into the model file, and in `_earlier` how to go on from there.
 
     Attributes
     ----------
@@ -121,23 +134,89 @@ class Learner(Ranker):
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
                 "labels: pass y, or use LambdaMART or RankNet"
             )
-        sets = named_sets(valid, self.early_stopping)
-        self._check_base(dataset, callbacks)
-        for name, rows in sets.items():
-            check_measurable(rows, self._measure_on(rows), name)
+        base = self._checked_base(dataset, callbacks)
         with threads(self.n_threads):
-            self._train(dataset, sets, callbacks, resume)
+            run = self._train(dataset, base, named_sets(valid), callbacks, resume)
+        if run.diverged:
+            warnings.warn(run.diverged, RankiniteWarning, stacklevel=2)
         return self
 
-    @abstractmethod
     def _train(
         self,
         dataset: Dataset,
-        sets: dict[str, Dataset],
+        base: Any,
+        valid: Mapping[str, Dataset],
         callbacks: Sequence[Callback],
         resume: Any,
-    ) -> None:
-        """Train on the data, watching the sets."""
+    ) -> Run:
+        sets = self._sets(valid, dataset)
+        own: list[Callback] = [Progress()] if self.verbose else []
+        if self.early_stopping is not None:
+            own.insert(0, sets.early_stopping(self.early_stopping))
+        rounds = self._prepare(dataset, _scores_before(base, dataset))
+        for watched in sets:
+            before = _scores_before(base, watched.data)
+            watched.rows, watched.scores = self._watch(watched, before, rounds)
+        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self._unit)
+        other = self._checkpoint(resume, rounds.fingerprint)
+        earlier = None if other is None else self._earlier(other, rounds, run)
+
+        def keep() -> None:
+            self._keep(run, rounds, sets, dataset, base)
+
+        def save(path: str | os.PathLike[str]) -> None:
+            keep()
+            self.save(path)
+
+        run.save = save
+        try:
+            train(run, rounds, sets, [*own, *callbacks], earlier)
+        finally:
+            # A run that failed before its first round leaves the model as it was.
+            if run.n_done or run.diverged:
+                keep()
+                if self.early_stopping is not None:
+                    self._take(rounds, self.best_iteration_)
+        self._refine(rounds, dataset)
+        return run
+
+    @abstractmethod
+    def _prepare(self, dataset: Dataset, before: np.ndarray) -> Rounds:
+        """Make ready to learn.
+
+        Parameters
+        ----------
+        dataset : Dataset
+        before : ndarray of float64, shape (n_rows,)
+            Scores of the base model, in stored order; 0 without one.
+        """
+
+    @abstractmethod
+    def _watch(self, watched: Watched, before: np.ndarray, rounds: Any) -> tuple[Any, np.ndarray]:
+        """The features of a set as the rounds score them, and its scores before the first.
+
+        Parameters
+        ----------
+        watched : Watched
+            Its data has the features of the training data.
+        before : ndarray of float64, shape (n_rows,)
+            Scores of the base model; 0 without one.
+        rounds : what `_prepare` made
+        """
+
+    @abstractmethod
+    def _take(self, rounds: Any, n_rounds: int) -> None:
+        """Store what the first `n_rounds` rounds have learned in the fitted attributes."""
+
+    def _earlier(self, other: Self, rounds: Any, run: Run) -> Any:
+        """What the model of an interrupted run has learned, as `Rounds.take_over` needs it.
+
+        A learner that cannot resume says so in `_checkpoint`.
+        """
+        raise NotImplementedError("this learner refuses to resume")
+
+    def _refine(self, rounds: Any, dataset: Dataset) -> None:
+        """Change what was kept, after the last round of a run that was not broken off."""
 
     @abstractmethod
     def _own_state(self) -> tuple[State, Arrays]:
@@ -174,10 +253,10 @@ class Learner(Ranker):
         if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
 
-    def _check_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> None:
-        """Refuse a base model that would fail later: on the data, or when a checkpoint is due."""
+    def _checked_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> Any:
+        """The base model as a scorer; refused if it would fail on the data or at a checkpoint."""
         if self.base_model is None:
-            return
+            return None
         base = as_scorer(self.base_model)
         check_base(base, dataset)
         if getattr(base, "needs_queries", False):
@@ -187,6 +266,7 @@ class Learner(Ranker):
             )
         if any(isinstance(callback, Checkpoint) for callback in callbacks):
             to_state(base)
+        return base
 
     def _watched_measure(self, has_preferences: bool = False) -> Measure:
         """What is watched on a set with labels, or on one with preferences."""
@@ -198,89 +278,37 @@ class Learner(Ranker):
         """What is watched on these rows."""
         return self._watched_measure(rows.preferences is not None)
 
-    def _mean_on(self, rows: Dataset) -> Callable[[np.ndarray], dict[str, float]]:
-        """The mean of what is watched on these rows, by its name, as a function of the scores."""
-        return mean_of(self._measure_on(rows), rows, float(getattr(self, "sigma", 1.0)))
+    def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
+        """The sets that are watched, each with its measure; refused if they cannot be measured."""
+        sets = []
+        for name, rows in valid.items():
+            own = self._measure_on(rows)
+            check_measurable(rows, own, name)
+            check_like(rows, train, name)
+            evaluate = mean_of(own, rows, float(getattr(self, "sigma", 1.0)))
+            sets.append(Watched(name, rows, own, evaluate))
+        found = WatchedSets(sets)
+        if self.early_stopping is not None and found.leader is not None:
+            check_watchable(found.leader)
+        return found
 
-    def _all_callbacks(
-        self,
-        sets: dict[str, Dataset],
-        callbacks: Sequence[Callback],
-        keep: Callable[[Any], None],
-    ) -> list[Callback]:
-        """The learner's own callbacks and the caller's; checkpoints learn how to save."""
-        own: list[Callback] = []
-        if self.early_stopping is not None:
-            name = leading_set(sets)
-            watched = self._measure_on(sets[name])
-            own.append(
-                EarlyStopping(self.early_stopping, name, str(watched), watched.lower_is_better)
-            )
-        if self.verbose:
-            own.append(Progress())
-        for callback in callbacks:
-            if isinstance(callback, Checkpoint):
-                callback.save = _checkpoint_of(self, keep)
-        return [*own, *callbacks]
-
-    def _keep(self, run: Run, dataset: Dataset, base: Any, data: str) -> None:
-        """Store what a run has come to in the fitted attributes.
-
-        Parameters
-        ----------
-        base : scorer or None
-        data : str
-            The fingerprint of the training data.
-        """
+    def _keep(
+        self, run: Run, rounds: Rounds, sets: WatchedSets, dataset: Dataset, base: Any
+    ) -> None:
+        """Store what a run has come to in the fitted attributes."""
         self.n_features_in_ = dataset.n_features
         self.feature_names_in_ = dataset.feature_names
         self.history_ = run.history
-        self.best_iteration_ = run.n_done
+        self.best_iteration_ = sets.best_round(run.history, run.n_done)
         self._base = base
-        self._data_fingerprint = data
-
-    def _merit(self, sets: dict[str, Dataset]) -> Merit | None:
-        """How good a round is by the leading set, more is better; None without a set."""
-        if not sets:
-            return None
-        name = leading_set(sets)
-        watched = self._measure_on(sets[name])
-        sign = -1.0 if watched.lower_is_better else 1.0
-        return lambda values: sign * values[name][str(watched)]
-
-    def _best_round(self, sets: dict[str, Dataset]) -> int:
-        """The round at which the leading set's measure was best; all if there is none."""
-        if not sets:
-            return self.best_iteration_
-        name = leading_set(sets)
-        watched = self._measure_on(sets[name])
-        best = best_round(self.history_, name, str(watched), watched.lower_is_better)
-        return best or self.best_iteration_
+        self._data_fingerprint = rounds.fingerprint
+        self._take(rounds, run.n_done)
 
     def _checkpoint(self, resume: Any, data: str) -> Self | None:
         """The model of an interrupted run, if it is one of this very run."""
         if resume is None:
             return None
-        other = resume if isinstance(resume, Learner) else load(resume)
-        if type(other) is not type(self):
-            raise ParameterError(
-                f"the checkpoint is a {type(other).__name__}, not a {type(self).__name__}: "
-                "resume with what the interrupted run saved"
-            )
-        other._check_fitted()
-        theirs, ours = comparable(other.get_params(False)), comparable(self.get_params(False))
-        for name in sorted(set(ours) - _FREE_ON_RESUME - {self._rounds}):
-            if theirs[name] != ours[name]:
-                raise ParameterError(
-                    f"the checkpoint was trained with {name}={theirs[name]!r}, not "
-                    f"{ours[name]!r}: resume with the parameters of the interrupted run"
-                )
-        if other._data_fingerprint != data:
-            raise DataError(
-                "the checkpoint was trained on other data, with other weights or on another base "
-                "model: resume with those of the interrupted run"
-            )
-        return other
+        return checkpoint_of(self, resume, data, free=_FREE_ON_RESUME | {self._rounds})
 
     def _state(self) -> tuple[State, Arrays]:
         params = self.get_params(deep=False)
@@ -325,22 +353,7 @@ class Learner(Ranker):
         return model
 
 
-def _checkpoint_of(model: Learner, keep: Callable[[Any], None]) -> Callable[[Run, Any], None]:
-    def save(run: Run, path: Any) -> None:
-        keep(run)
-        model.save(path)
-
-    return save
-
-
-def comparable(params: dict[str, Any]) -> dict[str, Any]:
-    """Parameters as JSON has them: measures by name, numpy's numbers as Python's."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, Measure):
-            return str(value)
-        if isinstance(value, tuple):
-            return [plain(each) for each in value]
-        return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
-
-    return {name: plain(value) for name, value in params.items()}
+def _scores_before(base: Any, rows: Dataset) -> np.ndarray:
+    """Scores before the first round, shape (n_rows,): those of the base model, or 0."""
+    zeros = np.zeros(rows.n_rows)
+    return zeros if base is None else base_scores(base, rows) + zeros

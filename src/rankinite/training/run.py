@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 # history["valid"]["ndcg@10"][t] is the mean of the measure after t + 1 rounds.
 History = dict[str, dict[str, list[float]]]
+
+
+def _nothing_to_save(path: str | os.PathLike[str]) -> None:
+    raise RuntimeError(f"this run trains no model that could be saved to {os.fspath(path)}")
 
 
 @dataclass
@@ -25,6 +29,10 @@ class Run:
         Rounds so far, those of an interrupted run included.
     seconds : float
         Of the rounds that were not taken over from an interrupted run.
+    save : function of a path
+        Writes the model as it is now to a file, from which `fit` can resume.
+    diverged : str
+        Why the run could not go on; empty if it could.
     """
 
     n_rounds: int
@@ -33,6 +41,8 @@ class Run:
     history: History = field(default_factory=dict)
     seconds: float = 0.0
     n_taken_over: int = 0
+    save: Callable[[str | os.PathLike[str]], None] = field(default=_nothing_to_save, repr=False)
+    diverged: str = ""
 
     def latest(self) -> dict[str, float]:
         """The newest value of every watched measure, by "set measure"."""
@@ -63,32 +73,3 @@ class Callback(Protocol):
 
     def finish(self, run: Run) -> None:
         """The run has ended, in whatever way."""
-
-
-def run_rounds(
-    run: Run,
-    callbacks: Sequence[Callback],
-    learn: Callable[[], bool],
-    begin: Callable[[], bool] = lambda: False,
-) -> None:
-    """Learn round after round, until the run has all of them or something ends it.
-
-    Parameters
-    ----------
-    learn : function
-        Adds a round to the run; False says that there is no going on.
-    begin : function
-        What comes before the first round, such as taking over those of an interrupted run; True
-        says that these have ended the run.
-    """
-    try:
-        stop = begin()
-        started = time.perf_counter()
-        while run.n_done < run.n_rounds and not stop and learn():
-            run.seconds = time.perf_counter() - started
-            # Every callback sees every round, also the last one.
-            verdicts = [callback.after_round(run) for callback in callbacks]
-            stop = any(verdicts)
-    finally:
-        for callback in callbacks:
-            callback.finish(run)

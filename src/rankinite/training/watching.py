@@ -1,22 +1,95 @@
-"""The sets that are measured after every round: taking them in, binning and measuring them."""
+"""The sets that are measured after every round, and which of them leads."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.models.ranker import check_features
+from rankinite.training.callbacks import EarlyStopping, best_round
+from rankinite.training.run import History
 
 
-def named_sets(
-    valid: Dataset | Mapping[str, Dataset] | None, early_stopping: int | None
-) -> dict[str, Dataset]:
+@dataclass(eq=False)
+class Watched:
+    """A set of rows whose measure is taken after every round.
+
+    Attributes
+    ----------
+    name : str
+    data : Dataset
+    measure : Measure
+    evaluate : function
+        From scores of shape (n_rows,) to the mean of the measure, by its name.
+    rows : any
+        The features, as the learner takes them.
+    scores : ndarray of float64
+        Before the first round; a learner whose rounds add up keeps them up to date.
+    """
+
+    name: str
+    data: Dataset
+    measure: Measure
+    evaluate: Callable[[np.ndarray], dict[str, float]]
+    rows: Any = None
+    scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def what(self) -> str:
+        """What errors call the set."""
+        return f"the validation set {self.name!r}"
+
+
+class WatchedSets:
+    """The watched sets of a run. One of them leads: it decides when to stop and what was best.
+
+    Parameters
+    ----------
+    sets : sequence of Watched
+        The one called "valid" leads, or the last one.
+    """
+
+    def __init__(self, sets: list[Watched]) -> None:
+        self._sets = sets
+        named = [watched for watched in sets if watched.name == "valid"]
+        self.leader = next(iter([*named, *sets[-1:]]), None)
+
+    def __iter__(self) -> Iterator[Watched]:
+        return iter(self._sets)
+
+    def merit(self, values: Mapping[str, Mapping[str, float]]) -> float | None:
+        """How good a round is by its measures, more is better; None without a set."""
+        if self.leader is None:
+            return None
+        value = values[self.leader.name][str(self.leader.measure)]
+        return -value if self.leader.measure.lower_is_better else value
+
+    def best_round(self, history: History, n_done: int) -> int:
+        """The round at which the leading set's measure was best; all `n_done` without one."""
+        if self.leader is None:
+            return n_done
+        leading = self.leader.measure
+        best = best_round(history, self.leader.name, str(leading), leading.lower_is_better)
+        return best or n_done
+
+    def early_stopping(self, rounds: int) -> EarlyStopping:
+        """Ends a run when the leading set has not become better for so many rounds."""
+        if self.leader is None:
+            raise ParameterError(
+                f"early_stopping={rounds} needs data to watch: pass valid=, or leave it out"
+            )
+        leading = self.leader.measure
+        return EarlyStopping(rounds, self.leader.name, str(leading), leading.lower_is_better)
+
+
+def named_sets(valid: Dataset | Mapping[str, Dataset] | None) -> dict[str, Dataset]:
     """What ``fit`` was given as `valid`, as sets by name."""
     if valid is None:
         valid = {}
@@ -24,10 +97,6 @@ def named_sets(
     if not isinstance(sets, Mapping):
         raise DataError(
             f"valid must be a Dataset or a dict of Datasets by name, not a {type(valid).__name__}"
-        )
-    if not sets and early_stopping is not None:
-        raise ParameterError(
-            f"early_stopping={early_stopping} needs data to watch: pass valid=, or leave it out"
         )
     for name, rows in sets.items():
         if not isinstance(rows, Dataset) or (rows.y is None and rows.preferences is None):
@@ -47,17 +116,12 @@ def check_measurable(rows: Queries, watched: Measure, name: str) -> None:
         )
 
 
-def leading_set(sets: Mapping[str, object]) -> str:
-    """The name of the set that decides when to stop and which round was best."""
-    return "valid" if "valid" in sets else list(sets)[-1]
-
-
-def check_watchable(values: dict[str, float], name: str) -> None:
-    """Refuse to stop early by measures that have no value on the set called `name`."""
-    for measure_name, value in values.items():
+def check_watchable(watched: Watched) -> None:
+    """Refuse to stop early by a measure that has no value on its set, whatever the scores are."""
+    for name, value in watched.evaluate(np.zeros(watched.data.n_rows)).items():
         if np.isnan(value):
             raise DataError(
-                f"early_stopping cannot watch {measure_name} on the validation set {name!r}, where "
+                f"early_stopping cannot watch {name} on the validation set {watched.name!r}, where "
                 "it has no value (every query is blank or weighs 0): pass other data, or leave "
                 "early_stopping out"
             )
@@ -71,16 +135,6 @@ def check_like(rows: Dataset, train: Dataset, name: str) -> None:
         rows.feature_names,
         train.n_features,
         train.feature_names,
-    )
-
-
-def binned_like(rows: Dataset, train: Dataset, mapper: BinMapper, name: str) -> BinnedMatrix:
-    """A validation set in the bins of the training data."""
-    check_like(rows, train, name)
-    return rows.features.bins_by(
-        mapper,
-        f"the validation set {name!r} holds only bins, and they are not those of the training "
-        "data: save it with like=<the training data>",
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import rankinite as rk
 from rankinite.nets.net import first_weights, width_of
-from rankinite.nets.training import ENOUGH, Settings
+from rankinite.nets.rounds import ENOUGH, Schedule
 from tests.boosting.small import StopAfter, train_and_valid
 
 
@@ -21,7 +21,7 @@ def settings(**changes):
         "patience": 2,
         "seed": 0,
     }
-    return Settings(**own | changes)
+    return Schedule(**own | changes)
 
 
 def states(rules, costs, values):

@@ -1,71 +1,28 @@
-"""What happens in the epochs of a net: steps of the optimiser, measures, the weights to keep."""
+"""The epochs of a net of one's own: steps of the optimiser, scores, the weights to keep."""
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 import torch
 from rankinite._ranges import ranges
 from rankinite.lambdas import LambdaGradients
+from rankinite.models.standardizing import Standardizer
 from rankinite.order.canonical import Canonical
 from rankinite.order.seeds import derive_seed
 from rankinite.torch.loss import PairCost
-from rankinite.torch.module import Preparation, outputs_of, place_of, score_rows
+from rankinite.torch.module import outputs_of, place_of, preparation, score_rows
+from rankinite.torch.threads import threads_for
+from rankinite.training import DivergedError, Rounds, Watched
 
 
-class Watched:
-    """A set that is measured after every epoch.
-
-    Parameters
-    ----------
-    X : ndarray, shape (n_rows, n_features)
-    first_scores : ndarray of float64, shape (n_rows,)
-        Of the base model, to which the net is added.
-    evaluate : function
-        From scores to the mean of each measure.
-    """
-
-    def __init__(
-        self,
-        X: np.ndarray,
-        first_scores: np.ndarray,
-        evaluate: Callable[[np.ndarray], dict[str, float]],
-    ) -> None:
-        self._X = X
-        self._first_scores = first_scores
-        self._evaluate = evaluate
-
-    def before(self) -> dict[str, float]:
-        """The measures of the base model alone."""
-        return self._evaluate(self._first_scores)
-
-    def measure(self, module: torch.nn.Module, prepare: Preparation) -> dict[str, float]:
-        """The measures at the module's weights."""
-        return self._evaluate(self._first_scores + score_rows(module, self._X, prepare))
-
-
-class Kept:
-    """The weights that the model is to have: of the best epoch so far, or of the latest."""
-
-    def __init__(self, weights: dict[str, Any]) -> None:
-        self.weights = weights
-        self.best = -math.inf
-        self.diverged = False
-
-    def look_at(self, module: torch.nn.Module, value: float | None) -> None:
-        """Take the module's weights if `value` is the highest yet, or if there is none."""
-        if value is None or not value <= self.best:
-            self.weights = copy.deepcopy(module.state_dict())
-            self.best = self.best if value is None else value
-
-
-class Epochs:
-    """Steps of an optimiser over the queries of a dataset.
+class TorchRounds(Rounds):
+    """Epochs of a net: steps of an optimiser over the queries of a dataset.
 
     Parameters
     ----------
@@ -79,9 +36,16 @@ class Epochs:
         What the net is given, in that order.
     first_scores : ndarray of float64, shape (n_rows,)
         The scores to which the net is added, in that order.
+    standardizer : Standardizer or None
+        What the net is given of other rows goes through it.
     queries_per_step : int
     seed : int
-        Of the order in which an epoch goes through the queries.
+        Of the order in which an epoch goes through the queries, and of what the module draws.
+
+    Attributes
+    ----------
+    best : dict
+        The module's ``state_dict`` in the best epoch so far, or the latest without validation.
     """
 
     def __init__(
@@ -92,12 +56,17 @@ class Epochs:
         gradients: LambdaGradients,
         X: np.ndarray,
         first_scores: np.ndarray,
+        standardizer: Standardizer | None,
         queries_per_step: int,
         seed: int,
     ) -> None:
         self.module = module
         self.optimizer = optimizer
         self.gradients = gradients
+        self.standardizer = standardizer
+        self.fingerprint = order.fingerprint
+        self.best = copy.deepcopy(module.state_dict())
+        self._best_merit = -math.inf
         self._order = order
         self.queries_per_step = queries_per_step
         self.seed = seed
@@ -113,8 +82,15 @@ class Epochs:
         n_rows = len(self._X) / max(1, len(self.gradients.offsets) - 1)
         return int(n_weights * n_rows * self.queries_per_step)
 
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """PyTorch's threads and random numbers while epochs are learned."""
+        with threads_for(self.work), torch.random.fork_rng():
+            torch.manual_seed(seed_of_weights(self.seed) + 1)
+            yield
+
     def learn(self, number: int) -> float:
-        """One epoch; returns the mean cost of a query, or NaN if the net has none any more."""
+        """One epoch; returns the mean cost of a query."""
         self.module.train()
         seed = derive_seed(self.seed, number, "queries")
         shuffled = self._order.shuffled(self._queries, seed)
@@ -122,10 +98,26 @@ class Epochs:
         for first in range(0, len(shuffled), self.queries_per_step):
             costs.append(self._step(shuffled[first : first + self.queries_per_step], number))
             if not math.isfinite(costs[-1]):
-                return math.nan
+                raise _diverged(number)
         self.module.eval()
-        sound = all(bool(torch.isfinite(p).all()) for p in self.module.parameters())
-        return math.fsum(costs) / max(1, len(shuffled)) if sound else math.nan
+        if not all(bool(torch.isfinite(p).all()) for p in self.module.parameters()):
+            raise _diverged(number)
+        return math.fsum(costs) / max(1, len(shuffled))
+
+    def training_cost(self, learned: float) -> float:
+        """The epoch's cost."""
+        return learned
+
+    def scores(self, learned: float, watched: Watched) -> np.ndarray:
+        """Scores at the weights that the module has now."""
+        own = score_rows(self.module, watched.rows, preparation(self.standardizer))
+        return watched.scores + own
+
+    def keep(self, learned: float, merit: float | None, n_done: int) -> None:
+        """Take the module's weights if `merit` is the highest yet, or if there is none."""
+        if merit is None or not merit <= self._best_merit:
+            self.best = copy.deepcopy(self.module.state_dict())
+            self._best_merit = self._best_merit if merit is None else merit
 
     def _step(self, queries: np.ndarray, number: int) -> float:
         offsets = self.gradients.offsets
@@ -139,3 +131,16 @@ class Epochs:
             (cost / len(queries)).backward()
             self.optimizer.step()
         return value
+
+
+def seed_of_weights(seed: int) -> int:
+    """The seed with which a module makes its weights; what it draws later has the next one."""
+    return int(derive_seed(seed, "weights")) >> 1
+
+
+def _diverged(number: int) -> DivergedError:
+    return DivergedError(
+        f"the scores or weights of the net became NaN or infinite in epoch {number + 1}: training "
+        "ends with the weights from before; try a smaller learning rate, or clip the gradients in "
+        "the optimizer"
+    )

@@ -1,0 +1,61 @@
+"""Going on from a checkpoint: only if it is one of this very run."""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from rankinite.errors import DataError, ParameterError
+from rankinite.measures import Measure
+from rankinite.models.ranker import Ranker
+from rankinite.models.storage import load
+
+
+def checkpoint_of(learner: Any, resume: Any, fingerprint: str, free: Set[str]) -> Any:
+    """The model of an interrupted run; refused if it would not have come to the learner's model.
+
+    Parameters
+    ----------
+    learner : Learner
+        With the parameters of the run that is to go on.
+    resume : path or model
+    fingerprint : str
+        Of the training data.
+    free : set of str
+        Parameters that may differ.
+    """
+    other: Any = resume if isinstance(resume, Ranker) else load(resume)
+    if type(other) is not type(learner):
+        raise ParameterError(
+            f"the checkpoint is a {type(other).__name__}, not a {type(learner).__name__}: "
+            "resume with what the interrupted run saved"
+        )
+    other._check_fitted()
+    theirs, ours = comparable(other.get_params(False)), comparable(learner.get_params(False))
+    for name in sorted(set(ours) - free):
+        if theirs[name] != ours[name]:
+            raise ParameterError(
+                f"the checkpoint was trained with {name}={theirs[name]!r}, not "
+                f"{ours[name]!r}: resume with the parameters of the interrupted run"
+            )
+    if other._data_fingerprint != fingerprint:
+        raise DataError(
+            "the checkpoint was trained on other data, with other weights or on another base "
+            "model: resume with those of the interrupted run"
+        )
+    return other
+
+
+def comparable(params: dict[str, Any]) -> dict[str, Any]:
+    """Parameters as JSON has them: measures by name, numpy's numbers as Python's."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, Measure):
+            return str(value)
+        if isinstance(value, tuple):
+            return [plain(each) for each in value]
+        return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
+
+    return {name: plain(value) for name, value in params.items()}
