@@ -20,6 +20,7 @@ _HOMES = {
     "Dataset": "rankinite.data",
     "Expansion": "rankinite.adaptation",
     "Preferences": "rankinite.data",
+    "Queries": "rankinite.data",
     "artificial": "rankinite.data",
     "expand": "rankinite.adaptation",
     "read": "rankinite.formats",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankinite.data import Dataset, dataset
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.data import Dataset, FeatureBins, FeatureValues, Queries, dataset
+from rankinite.errors import DataError, RankiniteWarning
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
 
@@ -94,14 +94,6 @@ def test_stored_order_against_a_dictionary(qid):
     assert np.array_equal(data.in_stored_order(data.in_caller_order(values)), values)
 
 
-def test_values_must_have_one_entry_per_row():
-    data = Dataset(X, qid=[1, 1, 1, 1])
-    with pytest.raises(DataError, match=r"shape \(3,\), but the dataset has 4 rows"):
-        data.in_caller_order([1, 2, 3])
-    with pytest.raises(DataError, match=r"shape \(\)"):
-        data.in_stored_order(1.0)
-
-
 def test_missing_and_infinite_features_are_kept():
     data = Dataset([[np.nan, np.inf], [-np.inf, 0.0]], qid=[1, 1])
     assert np.isnan(data.X[0, 0])
@@ -138,6 +130,7 @@ def test_missing_and_infinite_features_are_kept():
         ({"query_weight": {1: 1.0, 2: np.nan}}, "query_weight is nan in query 1"),
         ({"feature_names": ["a"]}, "feature_names has 1 names, but the data has 3 features"),
         ({"X": np.empty((0, 3))}, "X has no rows"),
+        ({"X": Queries.from_rows(qid=[1])}, "X is a Queries: pass a matrix or frame of features"),
         ({"X": np.empty((4, 0))}, "X has no feature columns"),
         ({"X": np.ones(4)}, r"two dimensions .*, but this ndarray has shape \(4,\)"),
         ({"X": [[1, 2], [3], [4], [5]]}, "X is not a matrix"),
@@ -160,6 +153,7 @@ def test_query_weights_follow_the_first_appearance_or_a_mapping():
 def test_select_queries_takes_them_in_the_given_order():
     data = ten_queries()
     part = data.select_queries([3, 0, 3])
+    assert isinstance(part, Dataset)
     assert part.qids.tolist() == [103, 100, 103]
     assert part.query_sizes.tolist() == [4, 1, 4]
     rows = [6, 7, 8, 9, 0, 6, 7, 8, 9]  # query q begins at row q (q + 1) / 2
@@ -173,23 +167,6 @@ def test_select_queries_takes_them_in_the_given_order():
     assert data.select_queries(mask).qids.tolist() == [101, 109]
 
 
-@pytest.mark.parametrize(
-    ("indices", "message"),
-    [
-        ([0, 10], "indices holds 10, but the dataset has the queries 0 to 9"),
-        ([-1], "indices holds -1"),
-        ([], "indices selects no query"),
-        (np.zeros(10, dtype=bool), "indices selects no query"),
-        (np.ones(3, dtype=bool), "indices has 3 values, but the data has 10 queries"),
-        ([0.5], "integers or booleans"),
-        ([[0]], "one-dimensional"),
-    ],
-)
-def test_select_queries_errors(indices, message):
-    with pytest.raises(DataError, match=message):
-        ten_queries().select_queries(indices)
-
-
 def test_split_cuts_between_queries():
     data = ten_queries()
     parts = data.split()
@@ -197,6 +174,7 @@ def test_split_cuts_between_queries():
     together = np.concatenate([part.qids for part in parts])
     assert sorted(together.tolist()) == data.qids.tolist()
     for part in parts:
+        assert isinstance(part, Dataset)
         assert part.qids.tolist() == sorted(part.qids.tolist())
         assert part.query_sizes.tolist() == (part.qids - 99).tolist()
         assert part.X[:, 1].tolist() == np.repeat(part.qids, part.query_sizes).tolist()
@@ -205,36 +183,6 @@ def test_split_cuts_between_queries():
     assert all(np.array_equal(a.X, b.X) for a, b in zip(parts, again, strict=True))
     assert not all(np.array_equal(a.qids, b.qids) for a, b in zip(parts, other, strict=True))
     assert [part.n_queries for part in data.split((0.3,))] == [3]
-
-
-def test_split_errors():
-    data = ten_queries()
-    for fractions in ((0.9, 0.2), (0.5, 0.0), (-0.1, 0.5), 0.5):
-        with pytest.raises(ParameterError, match="fractions must be positive"):
-            data.split(fractions)
-    with pytest.raises(DataError, match="10 queries are too few"):
-        data.split((0.98, 0.02))
-
-
-def test_each_query_is_in_one_test_fold():
-    data = ten_queries()
-    tested = []
-    for train, test in data.folds(n_folds=3):
-        assert sorted([*train.qids, *test.qids]) == data.qids.tolist()
-        assert test.n_queries in (3, 4)
-        tested += test.qids.tolist()
-    assert sorted(tested) == data.qids.tolist()
-    first = [test.qids.tolist() for _, test in data.folds(n_folds=3, random_state=5)]
-    second = [test.qids.tolist() for _, test in data.folds(n_folds=3, random_state=5)]
-    assert first == second
-
-
-def test_folds_errors_come_with_the_call():
-    for n_folds in (1, 11):
-        with pytest.raises(
-            ParameterError, match=f"2 and the number of queries .10., got {n_folds}"
-        ):
-            ten_queries().folds(n_folds)
 
 
 def test_repr():
@@ -254,6 +202,37 @@ def test_bins_are_computed_once():
     assert data.binned(16).mapper.max_bins == 16
     assert data.binned(4) is not data.binned(16)
     assert data.binned(16).n_features == 2
+
+
+def test_queries_and_features_put_together():
+    data = ten_queries()
+    data.documents = np.arange(data.n_rows)
+    given = data.with_preferences(preferred=[1], other=[2])
+    features = FeatureValues(np.ones((data.n_rows, 3)), ["a", "b", "c"])
+    made = Dataset.of(given, features)
+    assert made.features is features and made.X is features.matrix
+    assert (made.n_features, made.feature_names) == (3, ["a", "b", "c"])
+    for name in ("offsets", "qids", "y", "weight", "query_weight", "order", "documents"):
+        assert getattr(made, name) is getattr(given, name), name
+    assert made.preferences is given.preferences
+    assert (given.n_features, given.features) == (2, data.features)
+
+
+def test_bins_instead_of_values():
+    data = ten_queries()
+    bins = Dataset.of(data, FeatureBins(data.binned(4), ["a", "b"]))
+    assert bins.binned(4) is data.binned(4)
+    assert bins.mapper(9) is data.mapper(4)
+    assert (bins.n_rows, bins.n_features, bins.feature_names) == (55, 2, ["a", "b"])
+    with pytest.raises(DataError, match="holds only bins, and feature values are needed here"):
+        _ = bins.X
+    part = bins.select_queries([3, 0])
+    assert isinstance(part, Dataset)
+    rows = [6, 7, 8, 9, 0]
+    assert part.binned(4).column(0).tolist() == data.binned(4).column(0)[rows].tolist()
+    assert repr(part) == (
+        "Dataset(5 rows, 2 queries, 2 features, labels 0: 3, 1: 1, 2: 1, binned with max_bins=4)"
+    )
 
 
 def test_examples_of_the_documentation():

@@ -7,6 +7,7 @@ from safetensors import safe_open
 from safetensors.numpy import save_file
 
 import rankinite as rk
+from rankinite.data import FeatureBins
 from rankinite.errors import DataError, RankiniteWarning
 from rankinite.formats import binned_file
 
@@ -18,7 +19,7 @@ def make(qid=(4, 4, 4, -2, -2, 9), **options):
 
 
 def assert_same(loaded, data, max_bins=255):
-    assert loaded.X is None
+    assert isinstance(loaded.features, FeatureBins)
     bins, expected = loaded.binned(max_bins), data.binned(max_bins)
     assert np.array_equal(bins.blocks, expected.blocks)
     assert bins.mapper.equals(expected.mapper)
@@ -108,6 +109,8 @@ def test_bins_like_those_of_another_dataset(tmp_path):
         assert np.array_equal(like.column(feature), expected)
     with pytest.raises(DataError, match="holds only bins, so it cannot be binned like another"):
         rk.read(tmp_path / "own").save(tmp_path / "b", max_bins=8, like=train)
+    rk.read(tmp_path / "like").save(tmp_path / "again", max_bins=8, like=train)
+    assert (tmp_path / "again").read_bytes() == (tmp_path / "like").read_bytes()
     saved_train = tmp_path / "train"
     train.save(saved_train, max_bins=8)
     test.save(tmp_path / "like2", max_bins=8, like=rk.read(saved_train))

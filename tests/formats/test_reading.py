@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
+from rankinite.data import FeatureBins
 from rankinite.errors import DataError, ParameterError
 
 TEXT = "1 qid:1 1:0.1\n0 qid:1 2:2\n"
@@ -21,7 +22,7 @@ def test_a_saved_dataset_is_known_by_its_content(tmp_path):
     data = rk.artificial(n_queries=3, n_docs=4, n_features=5)
     for name in ("a.txt", "a.parquet", "a.csv"):
         data.save(tmp_path / name)
-        assert rk.read(tmp_path / name).X is None
+        assert isinstance(rk.read(tmp_path / name).features, FeatureBins)
 
 
 def test_files_that_cannot_be_read(tmp_path):

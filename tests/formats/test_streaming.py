@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import rankinite as rk
 from rankinite.binning import sampling
+from rankinite.data import FeatureBins
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.formats.streaming import bin_in_pieces
 from rankinite.formats.svmlight_stream import SvmlightSource
@@ -24,7 +25,7 @@ MAX_BINS = 6
 
 def assert_same(found, whole, max_bins=MAX_BINS):
     """`found` holds only bins, those of the dataset `whole`, and equals it in all else."""
-    assert found.X is None
+    assert isinstance(found.features, FeatureBins)
     ours, theirs = found.binned(max_bins), whole.binned(max_bins)
     assert ours.mapper.edges.tobytes() == theirs.mapper.edges.tobytes()
     assert ours.mapper.edge_offsets.tolist() == theirs.mapper.edge_offsets.tolist()
@@ -198,7 +199,7 @@ def test_bins_like_those_of_other_data(tmp_path, small_sample):
         found = rk.read(other, like=like, max_bins=MAX_BINS)
         assert found.binned(MAX_BINS).mapper.equals(like.binned(MAX_BINS).mapper)
         rk.read(other, n_features=19).save(tmp_path / "saved", MAX_BINS, like)
-        saved = rk.read(tmp_path / "saved").binned_as_saved()
+        saved = rk.read(tmp_path / "saved").binned(MAX_BINS)
         assert np.array_equal(found.binned(MAX_BINS).blocks, saved.blocks)
     other.write_text("1 qid:1 1:1 4:2\n")
     with pytest.warns(RankiniteWarning, match="other.txt has values for the features 1 to 4 only"):

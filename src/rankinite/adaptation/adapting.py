@@ -257,11 +257,10 @@ def _check_method(method: str | None, background: Any, others: Mapping[str, Any]
 def _check_data(what: str, rows: Any, train: Dataset) -> None:
     if not isinstance(rows, Dataset):
         raise DataError(f"{what} must be a Dataset, got a {type(rows).__name__}")
-    if rows.y is None or rows.X is None:
-        raise DataError(
-            f"the {what} data has no {'labels' if rows.y is None else 'feature values, only bins'}"
-            ": adaptation needs both"
-        )
+    if rows.y is None:
+        raise DataError(f"the {what} data has no labels: adaptation needs both")
+    # An error if there are only bins.
+    rows.features.values(f"the {what} data has no feature values, only bins: adaptation needs both")
     if rows.n_features != train.n_features:
         raise DataError(
             f"the {what} data has {rows.n_features} features, but the training data has "

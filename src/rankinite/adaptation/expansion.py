@@ -16,7 +16,7 @@ from rankinite.adaptation._expansion_kernels import (
     make_unit_rows,
     rest_lengths,
 )
-from rankinite.data.dataset import Dataset
+from rankinite.data import Dataset, FeatureValues, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.standardizing import Standardizer
 from rankinite.order.canonical import Canonical, canonical
@@ -148,10 +148,10 @@ def expand(
     True
     """
     _check_parameters(n_seed_queries, seed_fraction, n_neighbors, max_distance, random_state)
-    names = _common_features(target, background)
+    ours, theirs = _values_of("target", target), _values_of("background", background)
+    names = _common_names(target, background)
     with threads(n_threads):
         order = canonical(target)
-        assert target.X is not None and background.X is not None
         queries = _seed_queries(order, n_seed_queries, seed_fraction, int(random_state))
         places = _seed_places(order, queries)
         if len(places) < n_neighbors:
@@ -159,15 +159,17 @@ def expand(
                 f"the seeds are {len(places)} documents, fewer than n_neighbors={n_neighbors}: "
                 "take more seed queries, or fewer neighbours"
             )
-        standardizer = Standardizer.of(target.X, order)
-        seeds = _units(standardizer, target.X[order.rows[places]])
-        nearest = _nearest(standardizer, background.X, seeds, n_neighbors, 1.0 - max_distance)
+        standardizer = Standardizer.of(ours, order)
+        seeds = _units(standardizer, ours[order.rows[places]])
+        nearest = _nearest(standardizer, theirs, seeds, n_neighbors, 1.0 - max_distance)
     near = nearest[:, -1] >= 0
     labels, seed_labels = background.labels, order.labels[places]
     selected = near.copy()
     if label_match:
         selected &= (seed_labels[nearest] == labels[:, np.newaxis]).any(axis=1)
-    grown, n_queries = _joined(target, background, selected, names)
+    added = np.flatnonzero(selected)
+    joined, n_joined = _joined(target, background, added)
+    grown = Dataset.of(joined, FeatureValues(np.concatenate([ours, theirs[added]]), names))
     rows = np.flatnonzero(background.in_caller_order(selected))
     counts = _counts(
         target=target.labels,
@@ -176,7 +178,7 @@ def expand(
         near=labels[near],
         selected=labels[selected],
     )
-    return Expansion(grown, rows, n_queries, len(queries), len(places), counts)
+    return Expansion(grown, rows, n_joined, len(queries), len(places), counts)
 
 
 def _check_parameters(
@@ -203,18 +205,20 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
 
 
-def _common_features(target: Dataset, background: Dataset) -> list[str] | None:
-    """The names of the features that both have; an error if they differ or something lacks."""
-    for what, data in (("target", target), ("background", background)):
-        if not isinstance(data, Dataset):
-            raise DataError(f"the {what} must be a Dataset, got a {type(data).__name__}")
-        if data.y is None:
-            raise DataError(f"the {what} data has no labels: pass labelled queries")
-        if data.X is None:
-            raise DataError(
-                f"the {what} data holds only bins, and feature values are needed to find what is "
-                "near: pass the dataset with its features"
-            )
+def _values_of(what: str, data: Any) -> np.ndarray:
+    """The feature values; an error if the data, called `what`, has none or no labels."""
+    if not isinstance(data, Dataset):
+        raise DataError(f"the {what} must be a Dataset, got a {type(data).__name__}")
+    if data.y is None:
+        raise DataError(f"the {what} data has no labels: pass labelled queries")
+    return data.features.values(
+        f"the {what} data holds only bins, and feature values are needed to find what is near: "
+        "pass the dataset with its features"
+    )
+
+
+def _common_names(target: Dataset, background: Dataset) -> list[str] | None:
+    """The names of the features that both have; an error if they are not the same features."""
     if target.n_features != background.n_features:
         raise DataError(
             f"the background data has {background.n_features} features, but the target has "
@@ -322,26 +326,21 @@ def _rests(units: np.ndarray) -> np.ndarray:
     return rests
 
 
-def _joined(
-    target: Dataset, background: Dataset, selected: np.ndarray, names: list[str] | None
-) -> tuple[Dataset, int]:
-    """The target and the selected rows as one dataset, and the number of queries that came in."""
-    rows = np.flatnonzero(selected)
+def _joined(target: Queries, background: Queries, rows: np.ndarray) -> tuple[Queries, int]:
+    """The target's rows and some of the background's, and how many queries came in."""
     query = np.repeat(np.arange(background.n_queries), background.query_sizes)[rows]
     queries, sizes = np.unique(query, return_counts=True)
     documents = None
     if target.documents is not None and background.documents is not None:
         documents = np.concatenate([target.documents, background.documents[rows]])
-    grown = Dataset._assemble(
-        X=np.concatenate([target.X, background.X[rows]]),  # type: ignore[index]
-        y=np.concatenate([target.labels, background.labels[rows]]),
+    grown = Queries(
         offsets=np.concatenate([target.offsets, target.n_rows + np.cumsum(sizes)]),
         qids=_distinct_ids(target.qids, background.qids[queries]),
+        y=np.concatenate([target.labels, background.labels[rows]]),
         weight=_weights(target.weight, target.n_rows, background.weight, rows),
         query_weight=_weights(
             target.query_weight, target.n_queries, background.query_weight, queries
         ),
-        feature_names=names,
         documents=documents,
     )
     return grown, len(queries)

@@ -8,13 +8,13 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial
-from rankinite.errors import DataError, ModelFileError
+from rankinite.errors import ModelFileError
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
@@ -143,18 +143,19 @@ class BoostedTrees(Learner):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self._link.scores(self._outputs(X, n_rounds))
 
-    def _score_bins(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
+    def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
+        # Bins are as good as values.
         return self._link.scores(self._outputs(dataset, n_rounds))
 
     def _outputs(self, data: Dataset | np.ndarray, n_rounds: int | None) -> list[np.ndarray]:
-        """The sum of the trees of each output; a dataset is taken by its bins."""
+        """The sum of the trees of each output."""
         base = base_scores(self._base, data)
         starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
         sums = zip(self.forest_.dealt(len(starts)), starts, strict=True)
-        if isinstance(data, Dataset):
-            bins = data.binned_as_saved()
-            return [score_binned(forest, bins, start, n_rounds) for forest, start in sums]
-        return [score_features(forest, data, start, n_rounds) for forest, start in sums]
+        rows = data.features.matrix if isinstance(data, Dataset) else data
+        if isinstance(rows, BinnedMatrix):
+            return [score_binned(forest, rows, start, n_rounds) for forest, start in sums]
+        return [score_features(forest, rows, start, n_rounds) for forest, start in sums]
 
     def _own_state(self) -> tuple[State, Arrays]:
         return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())
@@ -212,13 +213,8 @@ def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarr
 
 def binned_like(watched: Watched, mapper: BinMapper) -> BinnedMatrix:
     """A validation set in the bins of the training data."""
-    rows = watched.data
-    if rows.X is not None:
-        return apply_mapper(rows.X, mapper)
-    binned = rows.binned_as_saved()
-    if not binned.mapper.equals(mapper):
-        raise DataError(
-            f"{watched.what} holds only bins, and they are not those of the training data: save it "
-            "with like=<the training data>"
-        )
-    return binned
+    return watched.data.features.bins_by(
+        mapper,
+        f"{watched.what} holds only bins, and they are not those of the training data: save it "
+        "with like=<the training data>",
+    )

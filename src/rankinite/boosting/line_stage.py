@@ -9,7 +9,7 @@ import numpy as np
 
 from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.boosting.tree_stage import TreeStage, newton_steps
-from rankinite.data import Dataset
+from rankinite.data import Queries
 from rankinite.linesearch.searching import MODES, LineSearcher
 from rankinite.measures import Measure
 from rankinite.trees import (
@@ -35,7 +35,7 @@ class LineSearchStage(TreeStage):
     objective, grower, scores, learning_rate, seed
         As for `TreeStage`; one output.
     measure : Measure
-    dataset : Dataset
+    dataset : Queries
         The training data.
     """
 
@@ -47,7 +47,7 @@ class LineSearchStage(TreeStage):
         learning_rate: float,
         seed: int,
         measure: Measure,
-        dataset: Dataset,
+        dataset: Queries,
     ) -> None:
         super().__init__(objective, grower, scores, learning_rate, seed)
         self._measure = measure

@@ -116,7 +116,7 @@ class McRank(BoostedTrees):
         self._check_rounds(n_rounds)
         if isinstance(X, Dataset):
             self._check_features(X.n_features, X.feature_names)
-            outputs = self._outputs(X if X.X is None else X.X, n_rounds)
+            outputs = self._outputs(X, n_rounds)
             return X.in_caller_order(self._link.probabilities(outputs).T)
         matrix, names = features_of(X)
         self._check_features(matrix.shape[1], names)
@@ -141,10 +141,10 @@ class McRank(BoostedTrees):
 
     def _check_params(self) -> None:
         super()._check_params()
-        if not isinstance(self.class_values, str):
-            values_of(self.class_values, None)
-        else:
+        if isinstance(self.class_values, str):
             OneOf(("label", "gain")).check("class_values", self.class_values)
+        else:
+            _given_values(self.class_values)
 
     def _objective(
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
@@ -176,11 +176,22 @@ class McRank(BoostedTrees):
         return link
 
 
-def values_of(class_values: str | Sequence[float], labels: np.ndarray | None) -> np.ndarray:
-    """What each class counts in the score; `labels` are None if they are not known yet."""
+def values_of(class_values: str | Sequence[float], labels: np.ndarray) -> np.ndarray:
+    """What each class, with its label, counts in the score."""
     if isinstance(class_values, str):
-        assert labels is not None
         return labels.copy() if class_values == "label" else np.exp2(labels) - 1.0
+    values = _given_values(class_values)
+    if len(values) != len(labels):
+        shown = ", ".join(f"{label:g}" for label in labels[:8])
+        raise ParameterError(
+            f"class_values has {len(values)} values, but the training data has {len(labels)} "
+            f"labels ({shown}{', …' if len(labels) > 8 else ''}): give one for each"
+        )
+    return values
+
+
+def _given_values(class_values: Sequence[float]) -> np.ndarray:
+    """Numbers that a user gave, whether or not they fit the labels."""
     try:
         values = np.array(class_values, np.float64)
     except (TypeError, ValueError):
@@ -189,11 +200,5 @@ def values_of(class_values: str | Sequence[float], labels: np.ndarray | None) ->
         raise ParameterError(
             'class_values must be "label", "gain" or a list of finite numbers, one for each label, '
             f"got {class_values!r}"
-        )
-    if labels is not None and len(values) != len(labels):
-        shown = ", ".join(f"{label:g}" for label in labels[:8])
-        raise ParameterError(
-            f"class_values has {len(values)} values, but the training data has {len(labels)} "
-            f"labels ({shown}{', …' if len(labels) > 8 else ''}): give one for each"
         )
     return values

@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rankinite.data import Dataset, Preferences
+from rankinite.data import Preferences, Queries
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError
 from rankinite.lambdas import LambdaGradients, PreferenceGradients
@@ -83,7 +83,7 @@ class RankingObjective:
     def __init__(
         self,
         measure: Measure,
-        dataset: Dataset,
+        dataset: Queries,
         keys: np.ndarray,
         sigma: float,
         truncation: int | None,
@@ -139,7 +139,7 @@ class LeastSquares:
     link: Link = Identity()
     longest_step = np.inf
 
-    def __init__(self, dataset: Dataset, communicator: Communicator) -> None:
+    def __init__(self, dataset: Queries, communicator: Communicator) -> None:
         self._y = dataset.labels
         self._weight = document_weights(dataset)
         self._communicator = communicator
@@ -252,7 +252,7 @@ def exact_sum(values: np.ndarray, communicator: Communicator) -> float:
     return float(sums_over_leaves(terms, *whole, n_rows, communicator)[0])
 
 
-def document_weights(dataset: Dataset) -> np.ndarray:
+def document_weights(dataset: Queries) -> np.ndarray:
     """One weight a document: its own times its query's."""
     weight = np.ones(dataset.n_rows) if dataset.weight is None else dataset.weight
     if dataset.query_weight is None:

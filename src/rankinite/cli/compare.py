@@ -34,7 +34,7 @@ from rankinite.errors import ParameterError
 if TYPE_CHECKING:
     import numpy as np
 
-    from rankinite.data import Dataset
+    from rankinite.data import Queries
     from rankinite.measures import Comparison, ComparisonRow
 
 
@@ -97,7 +97,7 @@ def compare(
 
 def _scores_of_models(
     data: Path, models: dict[str, Path], threads: int | None, label: str, qid: str
-) -> tuple[Dataset | None, dict[str, np.ndarray]]:
+) -> tuple[Queries | None, dict[str, np.ndarray]]:
     """Scores of each model in the order of the rows, and the data (None without models)."""
     rows, values = None, {}
     features: tuple[int, list[str] | None] | None = None

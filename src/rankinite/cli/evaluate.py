@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -35,6 +37,9 @@ from rankinite.cli.outputs import check_writable, number_or_none, write_lines
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
+    import numpy as np
+
+    from rankinite.data import Queries
     from rankinite.measures import Evaluation
 
 
@@ -69,7 +74,12 @@ def evaluate(
     from rankinite.measures import evaluate as evaluate_scores
     from rankinite.measures.evaluation import check_blank, measure_list
 
-    if (model is None) == (scores is None):
+    score: Callable[..., tuple[Queries, np.ndarray, float | None]]
+    if model is not None and scores is None:
+        score = partial(_by_model, model, threads, n_rounds)
+    elif scores is not None and model is None:
+        score = partial(_from_file, scores)
+    else:
         raise ParameterError("pass either --model or --scores: what is to be evaluated")
     if model is None and n_rounds is not None:
         raise ParameterError("--n-rounds needs --model: scores in a file have no rounds")
@@ -78,26 +88,32 @@ def evaluate(
     if measures is None and pairs is None:
         measures = DEFAULT_MEASURES
     wanted = None if measures is None else measure_list(split_measures(measures))
-    columns: dict[str, Any] = {
-        "label": label,
-        "qid": qid,
-        "document": document,
-        "labels_needed": pairs is None,
-    }
-    if model is not None:
-        ranker = load_model(model, threads)
-        rows = read_like(data, Expected.by_model(ranker, model), **columns)
-        values, sigma = ranker.predict(rows, n_rounds=n_rounds), getattr(ranker, "sigma", None)
-    else:
-        assert scores is not None
-        rows = read_judgements(data, **columns)
-        values, sigma = read_scores(scores, rows.n_rows, data), None
+    rows, values, sigma = score(
+        data, label=label, qid=qid, document=document, labels_needed=pairs is None
+    )
     if pairs is not None:
         rows = rows.with_preferences(pairs)
     evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
     typer.echo(_as_json(evaluation) if as_json else str(evaluation))
+
+
+def _by_model(
+    model: Path, threads: int | None, n_rounds: int | None, data: Path, **columns: Any
+) -> tuple[Queries, np.ndarray, float | None]:
+    """The data, the scores that a saved ranker gives it, and the ranker's own σ."""
+    ranker = load_model(model, threads)
+    rows = read_like(data, Expected.by_model(ranker, model), **columns)
+    return rows, ranker.predict(rows, n_rounds=n_rounds), getattr(ranker, "sigma", None)
+
+
+def _from_file(
+    scores: Path, data: Path, **columns: Any
+) -> tuple[Queries, np.ndarray, float | None]:
+    """The data, and the scores that a file has for it; nobody knows their σ."""
+    rows = read_judgements(data, **columns)
+    return rows, read_scores(scores, rows.n_rows, data), None
 
 
 def _as_csv(evaluation: Evaluation) -> list[str]:

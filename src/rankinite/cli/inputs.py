@@ -13,7 +13,7 @@ from rankinite.errors import DataError, RankiniteWarning
 if TYPE_CHECKING:
     import numpy as np
 
-    from rankinite.data import Dataset
+    from rankinite.data import Dataset, Queries
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def read_judgements(
     qid: str,
     document: str | None = None,
     labels_needed: bool = True,
-) -> Dataset:
+) -> Queries:
     """Read data for its labels and queries alone; of a table no other column is looked at."""
     from rankinite.formats import read
 
@@ -199,10 +199,12 @@ def _table_columns(path: Path) -> list[str]:
 
 
 def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> None:
-    if dataset.X is None:
-        return
     import numpy as np
 
+    from rankinite.data import FeatureBins
+
+    if isinstance(dataset.features, FeatureBins):
+        return
     used = np.flatnonzero(dataset.X.any(axis=0))
     width = int(used[-1]) + 1 if len(used) else 0
     if width < expected.n_features:

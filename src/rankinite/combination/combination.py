@@ -289,6 +289,7 @@ class Combination(Ranker):
     def _settings(self) -> CombinerSettings:
         names = list(named_rankers(self.rankers))
         return CombinerSettings(
+            names=tuple(names),
             method=self.method,
             normalize=self.normalize,
             measure=measure(self.measure),

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from rankinite.combination.members import in_content_order
+from rankinite.combination.members import counted, in_content_order
 from rankinite.combination.normalising import Normalizer, by_query
 from rankinite.combination.pair_tree import Tree, checked_tree, pair_tree
 from rankinite.combination.powell import exact_powell, powell
 from rankinite.combination.problem import Problem
-from rankinite.data import Dataset
+from rankinite.data import Dataset, FeatureValues
 from rankinite.errors import DataError, ModelFileError, RankiniteWarning
 from rankinite.measures import Measure
 from rankinite.models.file import Arrays, State
@@ -37,8 +36,9 @@ _ENOUGH_QUERIES = 20
 
 @dataclass(frozen=True)
 class CombinerSettings:
-    """How to combine; see the parameters of `Combination`."""
+    """How to combine, and what the rankers are called; see the parameters of `Combination`."""
 
+    names: tuple[str, ...]
     method: str
     normalize: str
     measure: Measure
@@ -59,10 +59,8 @@ class Combiner:
         Places of the rankers that count; the others gave every document the same score.
     normalizer : Normalizer
         Of the rankers that are used.
-    weights : ndarray of float64, shape (n_used,), or None
-        Of the normalised scores; None with a net.
-    net : LambdaRank or None
-        A net over the normalised scores.
+    top : ndarray of float64, shape (n_used,), or LambdaRank
+        The weights of the normalised scores, or a net over them.
     tree : Tree or None
         In which order pairs were combined.
     history : list of float
@@ -71,28 +69,36 @@ class Combiner:
 
     used: np.ndarray
     normalizer: Normalizer
-    weights: np.ndarray | None
-    net: LambdaRank | None = None
+    top: np.ndarray | LambdaRank
     tree: Tree | None = None
     history: list[float] = field(default_factory=list)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """The weights of the normalised scores; None with a net."""
+        return None if isinstance(self.top, LambdaRank) else self.top
+
+    @property
+    def net(self) -> LambdaRank | None:
+        """The net over the normalised scores; None with weights."""
+        return self.top if isinstance(self.top, LambdaRank) else None
 
     def scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
         """Combined scores, shape (n_rows,), of raw ones, shape (n_rows, n_rankers)."""
         Z = self.normalizer.transform(np.ascontiguousarray(raw[:, self.used]), offsets)
-        if self.net is not None:
-            return self.net.net_.score(Z)
-        assert self.weights is not None
-        return weighted_sum(Z, self.weights)
+        if isinstance(self.top, LambdaRank):
+            return self.top.net_.score(Z)
+        return weighted_sum(Z, self.top)
 
     def state(self) -> tuple[State, Arrays]:
         """What `from_state` takes."""
         arrays = nested("normalizer", self.normalizer.to_arrays()) | {"used": self.used}
         state: State = {"net": None, "tree": self.tree, "history": self.history}
-        if self.net is not None:
-            state["net"], net_arrays = to_state(self.net)
+        if isinstance(self.top, LambdaRank):
+            state["net"], net_arrays = to_state(self.top)
             arrays |= nested("net", net_arrays)
-        if self.weights is not None:
-            arrays["weights"] = self.weights
+        else:
+            arrays["weights"] = self.top
         return state, arrays
 
     @classmethod
@@ -107,13 +113,13 @@ class Combiner:
         history = [float(value) for value in state["history"]]
         if state["net"] is None:
             weights = _checked_weights(arrays["weights"], len(used))
-            return cls(used, normalizer, weights, None, tree, history)
+            return cls(used, normalizer, weights, tree, history)
         net = from_state(state["net"], unnested("net", arrays))
         if not isinstance(net, LambdaRank) or net.n_features_in_ != len(used):
             raise ModelFileError(
                 "the net in the model file is not one of its rankers: save the model again"
             )
-        return cls(used, normalizer, None, net, tree, history)
+        return cls(used, normalizer, net, tree, history)
 
 
 def _checked_weights(weights: np.ndarray, n_used: int) -> np.ndarray:
@@ -134,40 +140,39 @@ def learn(table: Dataset, settings: CombinerSettings) -> Combiner:
     Parameters
     ----------
     table : Dataset
-        Its features are the raw scores of the rankers, called by their names. The average needs
-        no labels.
+        Its features are the raw scores of the rankers. The average needs no labels.
     """
     if settings.method != "average":
         _ = table.labels  # an error if there are none
-    used = _varying(table, settings.normalize)
-    table = in_content_order(_with_columns(table, used))
-    normalizer = Normalizer.learn(settings.normalize, table)
+    used = _varying(table, settings)
+    # The others are as good as absent.
+    scores_of_used = FeatureValues(np.ascontiguousarray(table.X[:, used]))
+    table = in_content_order(Dataset.of(table, scores_of_used))
+    names = [settings.names[j] for j in used]
+    normalizer = Normalizer.learn(settings.normalize, names, table)
     if settings.method == "average":
         given = settings.weights
         weights = np.full(len(used), 1.0 / len(used)) if given is None else np.array(given)[used]
         return Combiner(used, normalizer, weights)
-    assert table.X is not None
-    data = copy(table)
-    data.X, data.feature_names = normalizer.transform(table.X, table.offsets), None
-    problem = Problem(data, settings.measure, settings.verbose)
+    Z = normalizer.transform(table.X, table.offsets)
+    problem = Problem(Dataset.of(table, FeatureValues(Z)), settings.measure, settings.verbose)
     if len(used) == 1:
         return Combiner(used, normalizer, np.ones(1))
     if settings.method == "net":
         net = _net(problem, settings)
-        return Combiner(used, normalizer, None, net, history=problem.history)
+        return Combiner(used, normalizer, net, history=problem.history)
     if settings.method == "pair_tree":
-        branch = pair_tree(problem, normalizer.names, settings.tree)
-        return Combiner(used, normalizer, branch.weights, None, branch.tree, problem.history)
+        branch = pair_tree(problem, names, settings.tree)
+        return Combiner(used, normalizer, branch.weights, branch.tree, problem.history)
     weights = _SEARCHES[settings.method](problem, settings)
     return Combiner(used, normalizer, weights, history=problem.history)
 
 
-def _varying(table: Dataset, kind: str) -> np.ndarray:
+def _varying(table: Dataset, settings: CombinerSettings) -> np.ndarray:
     """Places of the rankers whose scores are not all the same; a warning tells of the others."""
-    counted = in_content_order(table)
-    assert counted.X is not None and counted.weight is not None and table.feature_names is not None
-    names = table.feature_names
-    values = by_query(kind, names, counted.X, counted.offsets)[counted.weight > 0]
+    order, names = counted(table), settings.names
+    values = by_query(settings.normalize, names, table.X[order.rows], order.offsets)
+    values = values[order.weight > 0]
     varies = values.min(axis=0) < values.max(axis=0)
     constant = ", ".join(repr(name) for name, some in zip(names, varies, strict=True) if not some)
     if not varies.any():
@@ -181,15 +186,6 @@ def _varying(table: Dataset, kind: str) -> np.ndarray:
             stacklevel=4,
         )
     return np.flatnonzero(varies)
-
-
-def _with_columns(table: Dataset, used: np.ndarray) -> Dataset:
-    """The table with the scores of some rankers only: the others are as good as absent."""
-    assert table.X is not None and table.feature_names is not None
-    part = copy(table)
-    part.X = np.ascontiguousarray(table.X[:, used])
-    part.feature_names = [table.feature_names[j] for j in used]
-    return part
 
 
 def _linear(problem: Problem, settings: CombinerSettings) -> np.ndarray:

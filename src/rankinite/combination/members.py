@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.data import Dataset
+from rankinite.data import Dataset, FeatureValues, Queries
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.ranker import Ranker
-from rankinite.order.canonical import canonical
+from rankinite.order.canonical import Canonical, canonical
 
 Members = dict[str, Any]
 
@@ -67,16 +67,23 @@ def scores_of_members(
 
 
 def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Dataset:
-    """A dataset whose features are the raw scores of the rankers; all else is the data's."""
-    return Dataset._assemble(
-        X=scores_of_members(members, dataset, n_threads),
-        y=dataset.y,
+    """A dataset whose features are the raw scores of the rankers, in the data's stored order."""
+    queries = Queries(
         offsets=dataset.offsets,
         qids=dataset.qids,
+        y=dataset.y,
         weight=dataset.weight,
         query_weight=dataset.query_weight,
-        feature_names=list(members),
     )
+    return Dataset.of(queries, FeatureValues(scores_of_members(members, dataset, n_threads)))
+
+
+def counted(table: Dataset) -> Canonical:
+    """The queries that count in the order of their content; an error if there are none."""
+    order = canonical(table)
+    if order.n_rows == 0:
+        raise DataError("no query of this data has a weight: pass data that counts")
+    return order
 
 
 def in_content_order(table: Dataset) -> Dataset:
@@ -85,19 +92,15 @@ def in_content_order(table: Dataset) -> Dataset:
     So whatever is learned from it does not depend on the order in which the rows came. Queries
     without weight are left out.
     """
-    order = canonical(table)
-    if order.n_rows == 0:
-        raise DataError("no query of this data has a weight: pass data that counts")
-    assert table.X is not None
-    return Dataset._assemble(
-        X=table.X[order.rows],
-        y=None if table.y is None else order.labels,
+    order = counted(table)
+    queries = Queries(
         offsets=order.offsets,
         qids=table.qids[order.queries],
+        y=None if table.y is None else order.labels,
         weight=order.weight,
         query_weight=order.query_weight,
-        feature_names=table.feature_names,
     )
+    return Dataset.of(queries, table.features.select_rows(order.rows))
 
 
 def _on_threads(member: Any, n_threads: int | None) -> Any:

@@ -46,17 +46,16 @@ class Normalizer:
     standardizer: Standardizer
 
     @classmethod
-    def learn(cls, kind: str, table: Dataset) -> Normalizer:
+    def learn(cls, kind: str, names: Sequence[str], table: Dataset) -> Normalizer:
         """Take means and variances of scores.
 
         Parameters
         ----------
+        kind, names
+            See the attributes.
         table : Dataset
-            Its features are the scores, called by the names of the rankers; its rows lie in the
-            order of their content.
+            Its features are the scores of the rankers; its rows lie in the order of their content.
         """
-        assert table.X is not None and table.feature_names is not None
-        names = table.feature_names
         values = by_query(kind, names, table.X, table.offsets)
         weight = np.ones(table.n_rows) if table.weight is None else table.weight
         learned = Standardizer.learn(values, np.flatnonzero(weight > 0))

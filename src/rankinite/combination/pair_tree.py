@@ -74,14 +74,12 @@ def pair_tree(problem: Problem, names: Sequence[str], tree: Tree | None) -> Bran
     """
     units = np.eye(problem.n_rankers)
     leaves = {name: Branch(name, units[j]) for j, name in enumerate(names)}
-    if tree is None:
-        return _greedily(problem, list(leaves.values()))
-    branch = _along(problem, leaves, tree)
-    assert branch is not None
-    return branch
+    branch = None if tree is None else _along(problem, leaves, tree)
+    return _greedily(problem, list(leaves.values())) if branch is None else branch
 
 
 def _along(problem: Problem, leaves: dict[str, Branch], tree: Tree) -> Branch | None:
+    """All rankers of a tree as one branch; None if the problem has none of them."""
     if isinstance(tree, str):
         return leaves.get(tree)
     left, right = (_along(problem, leaves, branch) for branch in tree)

@@ -34,7 +34,6 @@ class Problem:
     """
 
     def __init__(self, data: Dataset, measure: Measure, verbose: int = 0) -> None:
-        assert data.X is not None
         self.data, self.Z, self.measure = data, data.X, measure
         self.history: list[float] = []
         self._verbose = verbose

@@ -1,7 +1,9 @@
-"""Data: the dataset with its queries, labels, preferences and features; artificial data."""
+"""Data: queries with labels and preferences; datasets, whose documents have features too."""
 
 from rankinite.data.artificial import artificial
 from rankinite.data.dataset import Dataset
+from rankinite.data.features import FeatureBins, FeatureValues
 from rankinite.data.preferences import Preferences
+from rankinite.data.queries import Queries
 
-__all__ = ["Dataset", "Preferences", "artificial"]
+__all__ = ["Dataset", "FeatureBins", "FeatureValues", "Preferences", "Queries", "artificial"]

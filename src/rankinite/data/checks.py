@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import frames
+from rankinite.data.grouping import gathered
 from rankinite.errors import DataError
 
 
@@ -48,6 +49,14 @@ def checked_weight(
             "infinite): weights must be finite and at least 0"
         )
     return weight
+
+
+def checked_columns(
+    y: np.ndarray | None, weight: np.ndarray | None, n_rows: int, order: np.ndarray | None
+) -> tuple[np.ndarray | None, np.ndarray | None]:
+    """Labels and weights of rows, all of them right, and put into the order of storage."""
+    y, weight = checked_labels(y, n_rows), checked_weight(weight, n_rows)
+    return gathered(y, order), gathered(weight, order)
 
 
 def query_weights(query_weight: Any, qids: np.ndarray) -> np.ndarray | None:

@@ -60,6 +60,11 @@ def arrange(query_of_run: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np
     return offsets, ranges(starts[run_order], sizes[run_order])
 
 
+def gathered(values: Any, order: np.ndarray | None) -> Any:
+    """Values in another order, or some of them; as they are without one, and None stays None."""
+    return values if values is None or order is None else values[order]
+
+
 def number_ids(ids: np.ndarray, numbers: dict[Any, int]) -> np.ndarray:
     """Number ids in order of first appearance, going on from those in `numbers`: int64 array."""
     try:

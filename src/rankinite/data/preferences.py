@@ -14,7 +14,7 @@ from rankinite._ranges import ranges
 from rankinite.errors import DataError
 
 if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
+    from rankinite.data.queries import Queries
 
 
 class Preferences:
@@ -64,12 +64,12 @@ class Preferences:
         self.offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
     @classmethod
-    def from_labels(cls, dataset: Dataset) -> Preferences:
+    def from_labels(cls, dataset: Queries) -> Preferences:
         """All pairs of different labels of a query, the higher label preferred for certain.
 
         Parameters
         ----------
-        dataset : Dataset
+        dataset : Queries or Dataset
             With labels.
         """
         first, other = [], []

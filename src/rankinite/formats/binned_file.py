@@ -15,10 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix, apply_mapper
+from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.dataset import Dataset
+from rankinite.data.features import FeatureBins
 from rankinite.data.preferences import Preferences
+from rankinite.data.queries import Queries
 from rankinite.errors import DataError
 from rankinite.formats.files import replacing
 
@@ -83,12 +85,11 @@ def _write_arrays(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str,
 def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix:
     if like is None:
         return dataset.binned(max_bins)
-    if dataset.X is None:
-        raise DataError(
-            "this dataset holds only bins, so it cannot be binned like another: "
-            "use the dataset with its features"
-        )
-    return apply_mapper(dataset.X, like.binned(max_bins).mapper)
+    return dataset.features.bins_by(
+        like.binned(max_bins).mapper,
+        "this dataset holds only bins, so it cannot be binned like another: "
+        "use the dataset with its features",
+    )
 
 
 def is_binned_file(path: Path) -> bool:
@@ -114,18 +115,17 @@ def load_binned(path: Path) -> Dataset:
     order = arrays.read_optional("order", np.int64, n_rows)
     if order is not None and not np.array_equal(np.sort(order), np.arange(n_rows)):
         raise _damaged(path, "the order of the rows is not a permutation")
-    return Dataset._assemble(
-        X=None,
-        y=arrays.read_optional("y", np.float64, n_rows),
+    queries = Queries(
         offsets=offsets,
         qids=_load_ids(arrays, n_queries, path),
+        y=arrays.read_optional("y", np.float64, n_rows),
         weight=arrays.read_optional("weight", np.float64, n_rows),
         query_weight=arrays.read_optional("query_weight", np.float64, n_queries),
-        feature_names=_load_names(arrays.metadata, bins.n_features, path),
         order=order,
         preferences=_load_pairs(arrays, offsets, path),
-        bins=bins,
     )
+    names = _load_names(arrays.metadata, bins.n_features, path)
+    return Dataset.of(queries, FeatureBins(bins, names))
 
 
 def _load_pairs(arrays: _ArrayFile, offsets: np.ndarray, path: Path) -> Preferences | None:

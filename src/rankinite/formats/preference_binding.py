@@ -17,7 +17,7 @@ from rankinite.formats import tables
 from rankinite.formats.files import check_readable
 
 if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
+    from rankinite.data.queries import Queries
 
 # The columns of a table of pairs, by their default names; only the first two must be there.
 _NEEDED = ("preferred", "other")
@@ -42,12 +42,12 @@ class _Given(NamedTuple):
             raise DataError(f"{self.where(pair)}: {tell(pair)}")
 
 
-def bind(dataset: Dataset, pairs: Any, columns: Mapping[str, Any]) -> Preferences:
-    """Find the documents of the pairs among the rows; see `Dataset.with_preferences`.
+def bind(dataset: Queries, pairs: Any, columns: Mapping[str, Any]) -> Preferences:
+    """Find the documents of the pairs among the rows; see `Queries.with_preferences`.
 
     Parameters
     ----------
-    dataset : Dataset
+    dataset : Queries or Dataset
         Its `documents` name the documents, or else their rows do, counted from 0.
     pairs : path, frame, Preferences or None
     columns : mapping
@@ -62,9 +62,9 @@ def bind(dataset: Dataset, pairs: Any, columns: Mapping[str, Any]) -> Preference
         return pairs
     given = _columns_given(pairs, columns)
     _check_numbers(given)
-    by_row = dataset.documents is None
     queries = _asked_queries(dataset, given)
-    documents = _Rows(dataset) if by_row else _Ids(dataset)
+    ids = dataset.documents
+    documents = _Rows(dataset) if ids is None else _Ids(dataset, ids)
     first, other = (documents.find(given, column, queries) for column in _NEEDED)
     _check_pairs(dataset, given, queries, first, other)
     probability, weight = given.columns.get("probability"), given.columns.get("weight")
@@ -193,7 +193,7 @@ def _check_numbers(given: _Given) -> None:
         )
 
 
-def _asked_queries(dataset: Dataset, given: _Given) -> np.ndarray | None:
+def _asked_queries(dataset: Queries, given: _Given) -> np.ndarray | None:
     """The number of the query that each pair names; None if they name none."""
     asked = given.columns.get("query")
     if asked is None:
@@ -208,7 +208,7 @@ def _asked_queries(dataset: Dataset, given: _Given) -> np.ndarray | None:
 class _Rows:
     """Documents that are called by the caller's row numbers, from 0."""
 
-    def __init__(self, dataset: Dataset) -> None:
+    def __init__(self, dataset: Queries) -> None:
         self._n_rows = dataset.n_rows
         self._stored = np.arange(dataset.n_rows)
         if dataset.order is not None:
@@ -236,10 +236,9 @@ class _Rows:
 class _Ids:
     """Documents that are called by ids of their own, unique within a query."""
 
-    def __init__(self, dataset: Dataset) -> None:
-        assert dataset.documents is not None
+    def __init__(self, dataset: Queries, ids: np.ndarray) -> None:
         self._numbers: dict[Any, int] = {}
-        number = number_ids(dataset.documents, self._numbers)
+        number = number_ids(ids, self._numbers)
         self._query = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)
         self._qids = dataset.qids
         key = self._query * len(self._numbers) + number
@@ -250,7 +249,7 @@ class _Ids:
             row = self._order[twice[0]]
             raise DataError(
                 f"two documents of query {_shown(dataset.qids[self._query[row]])} have the id "
-                f"{_shown(dataset.documents[row])}: make the ids unique within a query"
+                f"{_shown(ids[row])}: make the ids unique within a query"
             )
         # For pairs that do not name their query: the only row of an id, or how many there are.
         self._row = np.zeros(len(self._numbers), np.int64)
@@ -283,7 +282,7 @@ class _Ids:
 
 
 def _check_pairs(
-    dataset: Dataset,
+    dataset: Queries,
     given: _Given,
     queries: np.ndarray | None,
     first: np.ndarray,

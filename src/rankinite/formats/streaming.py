@@ -21,10 +21,12 @@ from rankinite.binning import (
     mapper_from_sample,
     sampling,
 )
-from rankinite.data.checks import check_length, checked_labels, checked_weight, query_weights
+from rankinite.data.checks import check_length, checked_columns, query_weights
 from rankinite.data.dataset import Dataset
+from rankinite.data.features import FeatureBins
 from rankinite.data.frames import Parts, unpack
 from rankinite.data.grouping import arrange, number_ids, runs
+from rankinite.data.queries import Queries
 from rankinite.errors import DataError
 
 
@@ -160,17 +162,15 @@ def bin_in_pieces(
             filling.add(part)
     binned, y, weight = filling.result(order)
     qids = survey.qids()
-    return Dataset._assemble(
-        X=None,
-        y=y,
+    queries = Queries(
         offsets=offsets,
         qids=qids,
+        y=y,
         weight=weight,
         query_weight=query_weights(query_weight, qids),
-        feature_names=survey.feature_names,
         order=order,
-        bins=binned,
     )
+    return Dataset.of(queries, FeatureBins(binned, survey.feature_names))
 
 
 def _survey(source: Source, with_sample: bool) -> _Survey:
@@ -314,15 +314,14 @@ class _Filling:
         if self._filled != self._n_rows:
             raise self._changed()
         try:
-            y = checked_labels(self._columns.get("y"), self._n_rows)
-            weight = checked_weight(self._columns.get("weight"), self._n_rows)
+            y, weight = checked_columns(
+                self._columns.get("y"), self._columns.get("weight"), self._n_rows, order
+            )
         except DataError as error:
             raise DataError(f"{self._source.name}: {error}") from error
         if order is not None:
             for block in self._blocks:  # one at a time: no second copy of all bins
                 block[:] = block[order]
-            y = None if y is None else y[order]
-            weight = None if weight is None else weight[order]
         mapper = self._binner.mapper
         return BinnedMatrix(self._blocks, mapper.n_features, mapper), y, weight
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.data.dataset import Dataset
+from rankinite.data.queries import Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.formats.files import compression_of, open_output, replacing
 
@@ -36,20 +37,21 @@ def write_svmlight(data: Any, path: str | PathLike[str], y: Any = None, qid: Any
         dataset = data
     else:
         dataset = Dataset(data, y, qid=qid)
-    if dataset.X is None:
-        raise DataError("this dataset holds only bins: its feature values cannot be written")
+    X = dataset.features.values(
+        "this dataset holds only bins: its feature values cannot be written"
+    )
     ids = _id_texts(dataset.qids)
     place = Path(path)
     with replacing(place) as temporary, open_output(temporary, compression_of(place)) as stream:
-        _write_rows(stream, dataset, dataset.X, ids)
+        _write_rows(stream, dataset, X, ids)
 
 
-def _write_rows(stream: Any, dataset: Dataset, X: np.ndarray, ids: np.ndarray) -> None:
-    query = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)
-    y = np.zeros(dataset.n_rows) if dataset.y is None else dataset.y
-    stored = dataset.in_caller_order(np.arange(dataset.n_rows))  # stored row of a caller's row
-    step = max(1, _BLOCK_VALUES // dataset.n_features)
-    for start in range(0, dataset.n_rows, step):
+def _write_rows(stream: Any, queries: Queries, X: np.ndarray, ids: np.ndarray) -> None:
+    query = np.repeat(np.arange(queries.n_queries), queries.query_sizes)
+    y = np.zeros(queries.n_rows) if queries.y is None else queries.y
+    stored = queries.in_caller_order(np.arange(queries.n_rows))  # stored row of a caller's row
+    step = max(1, _BLOCK_VALUES // X.shape[1])
+    for start in range(0, queries.n_rows, step):
         rows = stored[start : start + step]
         stream.write(_format_rows(X[rows], y[rows], ids[query[rows]]))
 

@@ -11,22 +11,21 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
+from rankinite.data import Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.linesearch._crossing_kernels import CANCELLED, OWN, sweep_queries
 from rankinite.linesearch._curve_kernels import add_up
 from rankinite.linesearch._start_kernels import SAME, order_queries
 from rankinite.measures.evaluation import Evaluator, MeasureLike, mean_value
+from rankinite.measures.judged import Judged
 from rankinite.measures.pair_measures import PairMeasure
 from rankinite.measures.values import KERNELS
 from rankinite.models.scores import as_scores, scores_of
-
-if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
 
 MODES = {"convex": (0.0, 1.0), "additive": (0.1, 100.0)}
 """The ways to combine, and the bounds of α in each; the second are those of Wu et al. 2008."""
@@ -82,7 +81,7 @@ class LineSearch:
 def line_search(
     scores_a: Any,
     scores_b: Any,
-    dataset: Dataset,
+    dataset: Queries,
     measure: MeasureLike = "ndcg@10",
     mode: str = "convex",
     bounds: tuple[float, float] | None = None,
@@ -97,8 +96,8 @@ def line_search(
     scores_a, scores_b : array, ranker, model or function
         Scores in the caller's row order, or anything that computes them: an object with
         ``predict``, or a function of the feature matrix.
-    dataset : Dataset
-        With labels.
+    dataset : Dataset or Queries
+        With labels; queries without features are enough for scores.
     measure : str or Measure
         Its mean is taken over the queries that are not blank, weighted by the query weights.
     mode : {"convex", "additive"}
@@ -120,7 +119,7 @@ def line_search(
     """
     if not isinstance(mode, str) or mode not in MODES:
         raise ParameterError(f"mode must be 'convex' or 'additive', got {mode!r}")
-    if not hasattr(dataset, "offsets"):
+    if not isinstance(dataset, Queries):
         raise DataError(f"the data must be a Dataset, got a {type(dataset).__name__}")
     low, high = MODES[mode] if bounds is None else _pair(bounds)
     searcher = LineSearcher(measure, dataset)
@@ -134,11 +133,11 @@ class LineSearcher:
     Parameters
     ----------
     measure : str or Measure
-    dataset : Dataset
+    dataset : Queries or Dataset
         With labels.
     """
 
-    def __init__(self, measure: MeasureLike, dataset: Dataset) -> None:
+    def __init__(self, measure: MeasureLike, dataset: Queries) -> None:
         self._evaluator = Evaluator(measure, dataset)
         if isinstance(self._evaluator.measure, PairMeasure):
             raise ParameterError(
@@ -184,8 +183,9 @@ class LineSearcher:
         _check_bounds(low, high, convex)
         n_rows = len(self._labels)
         a, b = _without_overflow(as_scores(a, n_rows, "a"), as_scores(b, n_rows, "b"))
-        find = self._events_of_own if self._evaluator.judged is None else self._events
-        values, alphas, changes = find(convex, float(low), float(high), a, b)
+        line, judged = (convex, float(low), float(high), a, b), self._evaluator.judged
+        found = self._events_of_own(*line) if judged is None else self._events(judged, *line)
+        values, alphas, changes = found
         total, weight = mean_value(values, "skip", self._weights)
         order = _by_alpha(alphas, changes)
         edges, totals = np.empty(len(alphas) + 2), np.empty(len(alphas) + 1)
@@ -195,11 +195,9 @@ class LineSearcher:
         return _best(curve, self.lower_is_better)
 
     def _events(
-        self, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
+        self, judged: Judged, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values of all queries at the low bound, and all α with the changes there."""
-        judged = self._evaluator.judged
-        assert judged is not None
         values = np.full(len(self._weights), np.nan)
         start = _Start.of_shape(self._offsets)
         found: dict[int, tuple[np.ndarray, np.ndarray]] = {}

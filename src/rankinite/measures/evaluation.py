@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rankinite._text_table import aligned
+from rankinite.data import Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
@@ -18,9 +19,6 @@ from rankinite.measures.protocol import Measure
 from rankinite.measures.specification import BuiltIn
 from rankinite.measures.values import expected_values
 from rankinite.models.scores import scores_of
-
-if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
 
 _BLANK_VALUES = {"skip": np.nan, "zero": 0.0, "one": 1.0}
 
@@ -33,7 +31,7 @@ class Evaluator:
     Parameters
     ----------
     spec : str or Measure
-    dataset : Dataset
+    dataset : Queries or Dataset
         With labels, or with preferences for a measure of pairs.
     sigma : float
         Slope of the pair probability, for ``pair_log_loss``.
@@ -51,7 +49,7 @@ class Evaluator:
         weight of the query's pairs, so that the mean is one over pairs.
     """
 
-    def __init__(self, spec: MeasureLike, dataset: Dataset, sigma: float = 1.0) -> None:
+    def __init__(self, spec: MeasureLike, dataset: Queries, sigma: float = 1.0) -> None:
         self._offsets = np.ascontiguousarray(dataset.offsets, dtype=np.int64)
         self._qids = dataset.qids
         self.measure = measure(spec)
@@ -176,7 +174,7 @@ class Evaluation:
 
 def evaluate(
     scorer: Any,
-    dataset: Dataset,
+    dataset: Queries,
     measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     blank: str = "skip",
@@ -189,8 +187,9 @@ def evaluate(
     scorer : array, ranker, model or function
         Scores in the caller's row order, or anything that computes them: an object with
         ``predict``, or a function of the feature matrix.
-    dataset : Dataset
-        With labels, or with preferences for ``"pair_accuracy"`` and ``"pair_log_loss"``.
+    dataset : Dataset or Queries
+        With labels, or with preferences for ``"pair_accuracy"`` and ``"pair_log_loss"``. Queries
+        without features are enough for scores.
     measures : str, Measure or sequence of them, optional
         By default ``"ndcg@10"``, or those of pairs if the data has preferences.
     blank : {"skip", "zero", "one"}
@@ -205,7 +204,7 @@ def evaluate(
     Evaluation
     """
     check_blank(blank)
-    if not hasattr(dataset, "offsets"):
+    if not isinstance(dataset, Queries):
         raise DataError(f"evaluate needs a Dataset, not a {type(dataset).__name__}")
     if sigma is None:
         sigma = float(getattr(scorer, "sigma", 1.0))
@@ -266,7 +265,7 @@ def check_blank(blank: str) -> None:
         raise ParameterError(f"blank must be 'skip', 'zero' or 'one', got {blank!r}")
 
 
-def default_measures(dataset: Dataset) -> list[Measure]:
+def default_measures(dataset: Queries) -> list[Measure]:
     """What to measure if nobody says: NDCG@10, or the pairs if there are some."""
     if dataset.preferences is None:
         return [measure("ndcg@10")]

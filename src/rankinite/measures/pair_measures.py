@@ -18,8 +18,8 @@ from rankinite.measures._pair_measure_kernels import pair_costs, pair_hits, pair
 from rankinite.measures.protocol import Measure
 
 if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
     from rankinite.data.preferences import Preferences
+    from rankinite.data.queries import Queries
 
 
 class PairMeasure(Measure):
@@ -100,7 +100,7 @@ class PairValues:
         Weight of the pairs of each query that count.
     """
 
-    def __init__(self, measure: PairMeasure, dataset: Dataset, sigma: float) -> None:
+    def __init__(self, measure: PairMeasure, dataset: Queries, sigma: float) -> None:
         if dataset.preferences is None:
             raise DataError(
                 f"the data has no preferences, on which {measure} is measured: "

@@ -20,7 +20,7 @@ from rankinite.measures.evaluation import (
 from rankinite.measures.protocol import Measure
 
 if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
+    from rankinite.data.queries import Queries
 
 TIE = 1e-12
 """Values of a query that differ by no more than rounding errors are equal."""
@@ -106,7 +106,7 @@ class Comparison:
 
 def compare(
     scorers: Mapping[str, Any],
-    dataset: Dataset,
+    dataset: Queries,
     measures: MeasureLike | Sequence[MeasureLike] | None = None,
     *,
     baseline: str | None = None,
@@ -118,8 +118,9 @@ def compare(
     ----------
     scorers : mapping of str to scorer
         At least two; a scorer is anything that ``evaluate`` takes.
-    dataset : Dataset
-        With labels or preferences. Query weights weigh the means and the tests.
+    dataset : Dataset or Queries
+        With labels or preferences. Queries without features are enough for scores. Query weights
+        weigh the means and the tests.
     measures : str, Measure or sequence of them, optional
         See ``evaluate``.
     baseline : str or None

@@ -211,19 +211,20 @@ class ERR(BuiltIn):
 
     def resolve(self, y: np.ndarray) -> ERR:
         """Take the largest label of `y` as the top of the scale, if none was given."""
+        return ERR(self.k, self._top_label(y))
+
+    def _top_label(self, y: np.ndarray) -> int:
         if self.max_label is not None:
-            return self
+            return self.max_label
         largest = np.max(y, initial=1.0)
         # Data that no scale fits keeps the widest one, and `judge` says what is wrong with it.
         fits = np.isfinite(largest) and largest <= j.LARGEST_ERR_GRADE
-        return ERR(self.k, math.ceil(largest) if fits else j.LARGEST_ERR_GRADE)
+        return math.ceil(largest) if fits else j.LARGEST_ERR_GRADE
 
     def judge(self, y: np.ndarray, offsets: np.ndarray) -> Judged:
         """See ``BuiltIn.judge``."""
         layout = LabelLayout.of(self.name, y, offsets)
-        max_label = self.resolve(layout.y).max_label
-        assert max_label is not None
-        grades = j.stop_probabilities(layout, self.name, max_label)
+        grades = j.stop_probabilities(layout, self.name, self._top_label(layout.y))
         discounts = j.reciprocal_discounts(layout.longest, self.k)
         blank = layout.no_positive(grades)
         top = j.top_rank(layout, self.k)

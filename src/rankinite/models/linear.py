@@ -44,12 +44,16 @@ class LinearScorer:
         return weighted_sum(np.nan_to_num(X, nan=0.0), self.weights)
 
     def _weight_space(self, dataset: Dataset) -> WeightSpace:
-        if dataset.X is None or dataset.n_features != len(self.weights):
+        if dataset.n_features != len(self.weights):
             raise DataError(
                 f"{len(self.weights)} weights need as many features, and this dataset has "
-                f"{dataset.n_features}, or only bins of them"
+                f"{dataset.n_features}: pass the features that the weights belong to"
             )
-        X = np.nan_to_num(dataset.X.astype(np.float64), nan=0.0)
+        values = dataset.features.values(
+            "this dataset holds only bins, and weights need feature values: pass the dataset with "
+            "its features"
+        )
+        X = np.nan_to_num(values.astype(np.float64), nan=0.0)
         names = feature_labels(dataset.feature_names, dataset.n_features)
         return WeightSpace(self.weights, names, lambda weights: weighted_sum(X, weights))
 

@@ -22,7 +22,7 @@ class Ranker(Estimator):
     """A model that gives documents scores by which they are ranked.
 
     Subclasses store ``n_features_in_`` and ``_feature_names`` in ``fit`` and implement
-    `_score_matrix` and, if they can, `_score_bins`.
+    `_score_matrix`, and `_score_rows` if bins are enough for them.
     """
 
     n_features_in_: int
@@ -67,9 +67,7 @@ class Ranker(Estimator):
         self._check_features(dataset.n_features, dataset.feature_names)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
-            if dataset.X is None:
-                return self._score_bins(dataset, n_rounds)
-            return self._score_matrix(dataset.X, n_rounds)
+            return self._score_rows(dataset, n_rounds)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to one file; `rankinite.load` reads it."""
@@ -80,8 +78,8 @@ class Ranker(Estimator):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         """Scores of raw features by the first rounds, or by all."""
 
-    def _score_bins(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
-        # Rankers that can score bins have their own; the others say that they need values.
+    def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
+        """Scores of a dataset; an error if it has only bins, and this ranker needs values."""
         return self._score_matrix(self._feature_values(dataset), n_rounds)
 
     def _check_rounds(self, n_rounds: int | None) -> None:
@@ -94,12 +92,10 @@ class Ranker(Estimator):
 
     def _feature_values(self, rows: Dataset, what: str = "this dataset") -> np.ndarray:
         """The feature matrix; an error, which calls the data `what`, if there are only bins."""
-        if rows.X is None:
-            raise DataError(
-                f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
-                "the dataset with its features"
-            )
-        return rows.X
+        return rows.features.values(
+            f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
+            "the dataset with its features"
+        )
 
     def _threads_for(self, n_rows: int) -> AbstractContextManager[int]:
         """The scope in which `n_rows` rows are scored."""

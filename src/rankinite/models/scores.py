@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError
 
-if TYPE_CHECKING:
-    from rankinite.data.dataset import Dataset
 
-
-def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndarray:
+def scores_of(scorer: Any, dataset: Queries, what: str | None = None) -> np.ndarray:
     """Score every row of `dataset`.
 
     Parameters
@@ -21,6 +19,8 @@ def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndar
         An array holds the scores themselves, in the caller's row order. A ranker of this
         package scores the dataset, anything else with ``predict`` and any function is given
         the feature matrix.
+    dataset : Dataset or Queries
+        Queries without features are enough for an array.
     what : str, optional
         What an error calls the scores.
 
@@ -33,7 +33,7 @@ def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndar
     if isinstance(scorer, type):
         raise DataError(f"{scorer.__name__} is a class: pass a trained model of it")
     if hasattr(scorer, "score_dataset"):
-        scores = scorer.score_dataset(dataset)
+        scores = scorer.score_dataset(_with_features(dataset, name))
     elif hasattr(scorer, "predict"):
         scores = scorer.predict(_features(dataset, name))
     elif callable(scorer):
@@ -43,13 +43,19 @@ def scores_of(scorer: Any, dataset: Dataset, what: str | None = None) -> np.ndar
     return as_scores(scores, dataset.n_rows, what or f"the output of {name}")
 
 
-def _features(dataset: Dataset, name: str) -> np.ndarray:
-    if dataset.X is None:
+def _with_features(queries: Queries, name: str) -> Dataset:
+    if not isinstance(queries, Dataset):
         raise DataError(
-            f"this dataset holds only bins, and {name} needs feature values: "
-            "pass the dataset with its features"
+            f"these are queries without features, and {name} needs them: pass a Dataset, or scores"
         )
-    return dataset.X
+    return queries
+
+
+def _features(queries: Queries, name: str) -> np.ndarray:
+    return _with_features(queries, name).features.values(
+        f"this dataset holds only bins, and {name} needs feature values: "
+        "pass the dataset with its features"
+    )
 
 
 def as_scores(values: Any, n_rows: int, what: str) -> np.ndarray:

@@ -18,7 +18,7 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite._text_table import aligned
-from rankinite.data import Dataset
+from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure
 from rankinite.measures import measure as as_measure
@@ -312,7 +312,7 @@ def _moves(radius: float, changes: np.ndarray, confidence: float, fraction: floa
     )
 
 
-def _learned_measure(model: Any, data: Dataset) -> str | Measure:
+def _learned_measure(model: Any, data: Queries) -> str | Measure:
     """What the model has learned if this is its data: the order of pairs, or its measure."""
     if data.preferences is not None and getattr(model, "learns_preferences", False):
         return "pair_accuracy"
@@ -328,7 +328,7 @@ def check_movable(model: Any) -> None:
         )
 
 
-def _values(space: WeightSpace, spec: Measure, data: Dataset) -> Callable[[np.ndarray], float]:
+def _values(space: WeightSpace, spec: Measure, data: Queries) -> Callable[[np.ndarray], float]:
     """The mean of the measure as a function of the weights."""
     mean = mean_of(spec, data)
 

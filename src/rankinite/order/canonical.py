@@ -18,7 +18,7 @@ from rankinite._numba import even_blocks, in_threads, query_blocks
 from rankinite._ranges import ranges
 from rankinite.data.dataset import Dataset
 from rankinite.data.preferences import Preferences
-from rankinite.errors import DataError
+from rankinite.data.queries import Queries
 from rankinite.order._canonical_kernels import scrambled, value_hashes
 from rankinite.order._row_key_kernels import add_pairs, content_keys
 from rankinite.order.row_keys import bits
@@ -78,16 +78,10 @@ class Canonical:
         return len(self.queries)
 
     @property
-    def judged(self) -> Dataset:
-        """Labels and queries in this order as a dataset without features, for measures."""
-        return Dataset._assemble(
-            X=None,
-            y=self.labels,
-            offsets=self.offsets,
-            qids=self.queries,
-            weight=None,
-            query_weight=self.query_weight,
-            feature_names=None,
+    def judged(self) -> Queries:
+        """Labels and queries in this order, for measures."""
+        return Queries(
+            offsets=self.offsets, qids=self.queries, y=self.labels, query_weight=self.query_weight
         )
 
     def shuffled(self, queries: np.ndarray, seed: np.uint64) -> np.ndarray:
@@ -112,11 +106,7 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     by_pairs : bool
         The dataset is learned from its preferences, not from labels.
     """
-    if dataset.X is None:
-        raise DataError(
-            "this dataset holds only bins, and feature values are needed here: pass the dataset "
-            "with its features"
-        )
+    X = dataset.X
     document_weight = None if by_pairs else dataset.weight
     queries = _queries_that_count(dataset, document_weight)
     sizes = dataset.query_sizes[queries]
@@ -128,7 +118,7 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
         None if dataset.query_weight is None else dataset.query_weight[queries], len(queries)
     )
     extras = [labels, weight, np.repeat(query_weight, sizes), *(c[rows] for c in columns)]
-    keys = _document_keys(dataset.X, rows, offsets, extras)
+    keys = _document_keys(X, rows, offsets, extras)
     pairs = _pairs_of(dataset, queries, offsets) if by_pairs else None
     if pairs is not None:
         # Documents of equal keys stand in for each other in their pairs too.
@@ -153,7 +143,7 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     )
 
 
-def _queries_that_count(dataset: Dataset, weight: np.ndarray | None) -> np.ndarray:
+def _queries_that_count(dataset: Queries, weight: np.ndarray | None) -> np.ndarray:
     counts = dataset.query_sizes > 0
     if dataset.query_weight is not None:
         counts &= dataset.query_weight > 0
@@ -192,7 +182,7 @@ def _document_keys(
     return keys
 
 
-def _pairs_of(dataset: Dataset, queries: np.ndarray, offsets: np.ndarray) -> Preferences | None:
+def _pairs_of(dataset: Queries, queries: np.ndarray, offsets: np.ndarray) -> Preferences | None:
     """The pairs of some queries, whose rows are to lie one query after the other."""
     if dataset.preferences is None or len(queries) == 0:
         return None

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.data import Dataset
+from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
@@ -106,7 +106,7 @@ def named_sets(valid: Dataset | Mapping[str, Dataset] | None) -> dict[str, Datas
     return dict(sets)
 
 
-def check_measurable(rows: Dataset, watched: Measure, name: str) -> None:
+def check_measurable(rows: Queries, watched: Measure, name: str) -> None:
     """Refuse a measure that needs what the set called `name` does not have."""
     needed = "preferences" if isinstance(watched, PairMeasure) else "labels"
     if (rows.preferences if needed == "preferences" else rows.y) is None:
@@ -139,7 +139,7 @@ def check_like(rows: Dataset, train: Dataset, name: str) -> None:
 
 
 def mean_of(
-    watched: Measure, rows: Dataset, sigma: float = 1.0
+    watched: Measure, rows: Queries, sigma: float = 1.0
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """The mean of a measure on a set, by its name, as a function of the scores.
 

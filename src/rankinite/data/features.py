@@ -1,0 +1,149 @@
+"""The features of documents: their values, or only the bins that the values fall into.
+
+The two classes answer the same questions. What needs values says so to those that have none, in
+the sentence that is to be read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from rankinite.errors import DataError
+
+# Binning brings the compiler along: it is imported when something is binned.
+if TYPE_CHECKING:
+    from rankinite.binning import BinMapper, BinnedMatrix
+
+NEEDED = (
+    "this dataset holds only bins, and feature values are needed here: pass the dataset with its "
+    "features"
+)
+
+
+class FeatureValues:
+    """Features by their values.
+
+    Parameters
+    ----------
+    matrix : ndarray of float32 or float64, shape (n_rows, n_features)
+        It is not copied.
+    names : list of str, optional
+        Of the columns.
+    """
+
+    def __init__(self, matrix: np.ndarray, names: list[str] | None = None) -> None:
+        self.matrix = matrix
+        self.names = names
+        self._bins: dict[int, BinnedMatrix] = {}
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.matrix.shape[0]
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.matrix.shape[1]
+
+    def values(self, refusal: str = NEEDED) -> np.ndarray:
+        """The matrix of values; `refusal` is what bins alone would say."""
+        return self.matrix
+
+    def select_rows(self, rows: np.ndarray) -> FeatureValues:
+        """A copy of the given rows, in the given order."""
+        return FeatureValues(self.matrix[rows], self.names)
+
+    def bins(self, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
+        """The values in bins of their own, computed once per `max_bins`.
+
+        Parameters
+        ----------
+        max_bins : int
+            Most bins of a feature.
+        offsets : ndarray of int64, shape (n_queries + 1,)
+            Where queries begin: the edges are learned from whole queries.
+        """
+        if max_bins not in self._bins:
+            from rankinite.binning import bin_matrix
+
+            self._bins[max_bins] = bin_matrix(self.matrix, max_bins, offsets)
+        return self._bins[max_bins]
+
+    def bins_by(self, mapper: BinMapper, refusal: str) -> BinnedMatrix:
+        """The values in given bins; `refusal` is what other bins would say."""
+        from rankinite.binning import apply_mapper
+
+        return apply_mapper(self.matrix, mapper)
+
+    def mapper(self, max_bins: int, offsets: np.ndarray) -> BinMapper:
+        """The edges of `bins`."""
+        return self.bins(max_bins, offsets).mapper
+
+    def notes(self) -> list[str]:
+        """What there is to say about the features, for people."""
+        return []
+
+
+class FeatureBins:
+    """Features by their bins alone, as a dataset in binned form has them.
+
+    Parameters
+    ----------
+    matrix : BinnedMatrix
+        It is not copied.
+    names : list of str, optional
+        Of the features.
+    """
+
+    def __init__(self, matrix: BinnedMatrix, names: list[str] | None = None) -> None:
+        self.matrix = matrix
+        self.names = names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return self.matrix.n_rows
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.matrix.n_features
+
+    def values(self, refusal: str = NEEDED) -> NoReturn:
+        """There are none: a DataError, in the sentence `refusal`."""
+        raise DataError(refusal)
+
+    def select_rows(self, rows: np.ndarray) -> FeatureBins:
+        """A copy of the given rows, in the given order."""
+        return FeatureBins(self.matrix.select_rows(rows), self.names)
+
+    def bins(self, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
+        """The bins, if there are to be as many as there were; `offsets` are not looked at."""
+        known = self.matrix.mapper.max_bins
+        if max_bins != known:
+            raise DataError(
+                f"this dataset was binned with max_bins={known} and holds no feature values, so "
+                f"it cannot be binned with max_bins={max_bins}: use the same number, or the "
+                "dataset with its features"
+            )
+        return self.matrix
+
+    def bins_by(self, mapper: BinMapper, refusal: str) -> BinnedMatrix:
+        """The bins, if they are the given ones; else a DataError, in the sentence `refusal`."""
+        if not self.matrix.mapper.equals(mapper):
+            raise DataError(refusal)
+        return self.matrix
+
+    def mapper(self, max_bins: int, offsets: np.ndarray) -> BinMapper:
+        """The edges of the bins that there are, whatever their number."""
+        return self.matrix.mapper
+
+    def notes(self) -> list[str]:
+        """What there is to say about the features, for people."""
+        return [f"binned with max_bins={self.matrix.mapper.max_bins}"]
+
+
+Features = FeatureValues | FeatureBins
