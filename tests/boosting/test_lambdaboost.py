@@ -284,7 +284,7 @@ def test_many_blocks_of_rows_in_any_order(tmp_path):
 def test_damaged_files(tmp_path):
     train, _ = train_and_valid()
     model = make().fit(train)
-    state, arrays = model._state()
+    state, arrays = model.to_state()
     for change in (
         {"features": arrays["features"] + 8},
         {"features": arrays["features"] - 9},
@@ -294,10 +294,10 @@ def test_damaged_files(tmp_path):
         {"steps": arrays["steps"].astype(np.float32)},
     ):
         with pytest.raises(rk.ModelFileError, match="the model file's rounds do not name one of 8"):
-            rk.LambdaBoost._from_state(state, arrays | change)
+            rk.LambdaBoost.from_state(state, arrays | change)
     wrong = {"standardizer/mean": arrays["standardizer/mean"][1:]}
     with pytest.raises(rk.ModelFileError, match="for 8 features"):
-        rk.LambdaBoost._from_state(state, arrays | wrong)
+        rk.LambdaBoost.from_state(state, arrays | wrong)
 
 
 def test_a_measure_written_in_python():

@@ -8,7 +8,7 @@ from rankinite.models.parameters import Whole
 
 
 class Toy(Estimator):
-    _constraints: ClassVar = {"size": Whole(1)}
+    constraints: ClassVar = {"size": Whole(1)}
 
     def __init__(self, size=3, name="x", inner=None):
         self.size = size
@@ -42,9 +42,9 @@ def test_repr_shows_what_differs_from_the_default():
 def test_checks():
     toy = Toy(size=0)
     with pytest.raises(ParameterError, match="size must be a whole number at least 1, got 0"):
-        toy._check_params()
+        toy.check_params()
     with pytest.raises(NotFittedError, match="this Toy is not trained: call fit first"):
-        toy._check_fitted()
+        toy.check_fitted()
     assert issubclass(NotFittedError, AttributeError), "as scikit-learn's own error is"
     toy.n_features_in_ = 3
-    toy._check_fitted()
+    toy.check_fitted()

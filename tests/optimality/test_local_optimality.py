@@ -30,7 +30,7 @@ class Hill:
         qid = np.repeat(np.arange(self.n_queries), 2)
         return rk.Dataset(np.zeros((len(qid), 1)), np.tile([1, 0], self.n_queries), qid=qid)
 
-    def _weight_space(self, dataset):
+    def weight_space(self, dataset):
         def scores(weights):
             both = np.zeros((self.n_queries, 2))
             both[:, 0] = self.thresholds - ((weights - self.top) ** 2).sum()
@@ -147,7 +147,7 @@ def test_the_space_of_a_ranker(kind, base):
     qid = np.repeat(plain.qids, plain.query_sizes)
     data = rk.Dataset(X, plain.y, qid=qid, feature_names=["a", "b", "same", "c"])
     model = RANKERS[kind](base_model=base).fit(data)
-    space = model._weight_space(data)
+    space = model.weight_space(data)
     n_hidden = getattr(model, "n_hidden", 0)
     assert len(space.weights) == len(space.names) == (3 if n_hidden == 0 else 5 * n_hidden)
     assert len(set(space.names)) == len(space.names)
@@ -163,7 +163,7 @@ def test_the_space_of_a_ranker(kind, base):
         shuffled = rk.Dataset(
             X[order], plain.y[order], qid=qid[order], feature_names=data.feature_names
         )
-    other = model._weight_space(shuffled)
+    other = model.weight_space(shuffled)
     np.testing.assert_allclose(other.scores(other.weights), model.score_dataset(shuffled))
 
 

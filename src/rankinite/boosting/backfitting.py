@@ -105,7 +105,7 @@ class _Grid:
     """Multiples of a power of two: sums of such numbers are exact while they are not too large."""
 
     def __init__(self, unit: float) -> None:
-        self._unit = unit
+        self.unit = unit
 
     @classmethod
     def of(cls, trees: Sequence[Tree], before: np.ndarray) -> _Grid:
@@ -117,7 +117,7 @@ class _Grid:
 
     def round(self, values: np.ndarray) -> np.ndarray:
         """The nearest numbers of the grid."""
-        return np.rint(values / self._unit) * self._unit
+        return np.rint(values / self.unit) * self.unit
 
     def tree(self, tree: Tree) -> Tree:
         """A tree with leaf values of the grid."""

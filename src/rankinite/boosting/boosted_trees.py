@@ -44,8 +44,8 @@ class BoostedTrees(Learner):
         The trees round by round, within a round by output.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **Learner._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner.constraints,
         "n_estimators": Whole(1),
         "max_leaf_nodes": Whole(2),
         "min_samples_leaf": Whole(1),
@@ -136,7 +136,7 @@ class BoostedTrees(Learner):
 
     def feature_importance(self, kind: str = "gain") -> np.ndarray:
         """Sum of the gains of a feature's splits (``"gain"``), or their number (``"count"``)."""
-        self._check_fitted()
+        self.check_fitted()
         OneOf(("gain", "count")).check("kind", kind)
         return self.forest_.importance(self.n_features_in_, kind)
 

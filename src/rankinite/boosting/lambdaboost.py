@@ -93,14 +93,14 @@ class LambdaBoost(Learner):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **Learner._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner.constraints,
         "n_estimators": Whole(1),
         "step": OneOf(("newton", "least_squares")),
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
-    _unit = "round"
+    unit = "round"
     sums_rounds = True
 
     features_: np.ndarray
@@ -191,7 +191,7 @@ class LambdaBoost(Learner):
     @property
     def coef_(self) -> np.ndarray:
         """Weights of the raw features, shape (n_features,), without the base model."""
-        self._check_fitted()
+        self.check_fitted()
         return self._weights() * self._standardizer.scale
 
     @property
@@ -225,8 +225,9 @@ class LambdaBoost(Learner):
         weights = self._weights(n_rounds)
         return base_scores(self._base, X) + linear_scores(X, self._standardizer, weights)
 
-    def _weight_space(self, dataset: Dataset) -> WeightSpace:
-        self._check_fitted()
+    def weight_space(self, dataset: Dataset) -> WeightSpace:
+        """The weights as a point that can be moved about, on one dataset."""
+        self.check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         X = self._feature_values(dataset)
         free = np.flatnonzero(self._standardizer.scale)

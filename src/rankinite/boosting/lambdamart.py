@@ -114,8 +114,8 @@ class LambdaMART(BoostedTrees):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BoostedTrees._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BoostedTrees.constraints,
         "step": OneOf(("newton", "line_search")),
         "backfit": Whole(0),
         "truncation": Whole(1, optional=True),
@@ -256,7 +256,7 @@ class LambdaMART(BoostedTrees):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
-        self._check_fitted()
+        self.check_fitted()
         if len(self.backfit_history_) < 2:
             return super().in_words()
         return f"{type(self).__name__} with {self.n_rounds_} back-fitted trees"

@@ -54,8 +54,8 @@ class MART(BoostedTrees):
     (400, 2)
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **BoostedTrees._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **BoostedTrees.constraints,
         "loss": OneOf(LOSSES),
     }
 

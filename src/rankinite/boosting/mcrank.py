@@ -61,11 +61,11 @@ class McRank(BoostedTrees):
     (400, 5)
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **{name: each for name, each in BoostedTrees._constraints.items() if name != "sigma"},
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **{name: each for name, each in BoostedTrees.constraints.items() if name != "sigma"},
         "form": OneOf(tuple(_FORMS)),
     }
-    _unit = "round"
+    unit = "round"
 
     _link: ExpectedRelevance
 
@@ -112,7 +112,7 @@ class McRank(BoostedTrees):
 
         `n_rounds` is as for `predict`.
         """
-        self._check_fitted()
+        self.check_fitted()
         self._check_rounds(n_rounds)
         if isinstance(X, Dataset):
             self._check_features(X.n_features, X.feature_names)
@@ -125,22 +125,23 @@ class McRank(BoostedTrees):
     @property
     def classes_(self) -> np.ndarray:
         """The labels of the training data, ascending, shape (n_classes,)."""
-        self._check_fitted()
+        self.check_fitted()
         return self._link.classes
 
     @property
     def class_values_(self) -> np.ndarray:
         """What each class counts in the score, shape (n_classes,)."""
-        self._check_fitted()
+        self.check_fitted()
         return self._link.values
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
-        self._check_fitted()
+        self.check_fitted()
         return f"McRank with {self.n_rounds_} rounds of {len(self._start)} trees ({self.form})"
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        super().check_params()
         if isinstance(self.class_values, str):
             OneOf(("label", "gain")).check("class_values", self.class_values)
         else:

@@ -119,7 +119,7 @@ def adapt(
     Whole(0, 2**63 - 1).check("seed", seed)
     rounds = {"n_estimators": n_estimators, "early_stopping": early_stopping}
     trees = rk.LambdaMART(measure=measure, max_leaf_nodes=max_leaf_nodes, **rounds)
-    trees._check_params()
+    trees.check_params()
     start, expected = _read_background(background, label, qid, n_features)
     files = named_files(other or [])
     if len(files) < len(other or []):

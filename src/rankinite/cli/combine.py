@@ -82,7 +82,7 @@ def combine(
         random_state=seed,
         n_threads=threads,
     )
-    first._check_params()
+    first.check_params()
     expected = _features_of(rankers, files)
     paths = [data] if test is None or test == data else [data, test]
     sets = {

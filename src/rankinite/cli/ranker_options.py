@@ -218,7 +218,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     if kind not in RANKERS:
         raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
     learner = getattr(rankinite, RANKERS[kind])
-    known = learner._parameter_names()
+    known = learner.parameter_names()
     for name in parameters:
         if name not in known:
             raise ParameterError(
@@ -230,7 +230,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     if "base_model" in given:
         given["base_model"] = load_base_model(given["base_model"])
     ranker: Learner = learner(**given)
-    ranker._check_params()
+    ranker.check_params()
     return ranker
 
 

@@ -144,7 +144,7 @@ def train(
         "document": document,
     }
     if learner.learns_from_bins:
-        compile_ahead(str(learner._watched_measure(valid_pairs is not None)))
+        compile_ahead(str(learner.watched_measure(valid_pairs is not None)))
     data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
@@ -203,7 +203,7 @@ class TrainingRun:
     def conclude(self, measures: list[str], model: Path, valid_path: Path | None) -> None:
         """Save the model, evaluate it, and tell."""
         if not self.ranker.__sklearn_is_fitted__():
-            unit = self.ranker._unit
+            unit = self.ranker.unit
             typer.echo(f"interrupted before the first {unit}: there is nothing to save", err=True)
             raise typer.Exit(INTERRUPTED)
         self.ranker.save(model)
@@ -246,7 +246,7 @@ def _measures_at_the_end(
         for flag, value in needing.items():
             if value is not None:
                 raise ParameterError(f"{flag} needs data to look at: add --valid, or leave it out")
-    watched = ranker._watched_measure(valid_pairs is not None)
+    watched = ranker.watched_measure(valid_pairs is not None)
     chosen = [str(watched)] if measures is None else split_measures(measures)
     return [str(each) for each in measure_list(chosen)]
 
@@ -299,7 +299,7 @@ def _in_words(ranker: Learner, valid: Dataset | None) -> str:
     words = ranker.in_words()
     if valid is None:
         return words
-    watched, unit = ranker._measure_on(valid), ranker._unit
+    watched, unit = ranker.measure_on(valid), ranker.unit
     kept, best = ranker.n_rounds_, ranker.best_iteration_
     done = len(ranker.history_["valid"][str(watched)])
     if kept < done:

@@ -46,7 +46,7 @@ class TrainingLog(Log):
         self.write(
             {
                 "event": "end",
-                f"{ranker._unit}s": ranker.n_rounds_,
+                f"{ranker.unit}s": ranker.n_rounds_,
                 "best_iteration": ranker.best_iteration_,
                 "measures": {name: number_or_none(value) for name, value in measures.items()},
                 "seconds": round(seconds, 4),

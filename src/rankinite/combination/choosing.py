@@ -82,7 +82,7 @@ def compare_methods(
         for way, normalize in map(_checked_way, ways or ways_to_combine())
     ]
     for model in models:
-        model._check_params()
+        model.check_params()
     members = as_members(rankers)
     check_members(members, dataset)
     told = Evaluator(measure, dataset)

@@ -104,7 +104,7 @@ class Combination(Ranker):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         "method": OneOf(METHODS),
         "normalize": OneOf(NORMALIZATIONS),
         "random_state": Whole(0, 2**63 - 1, optional=True),
@@ -152,7 +152,7 @@ class Combination(Ranker):
         y, qid, sample_weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
         """
-        self._check_params()
+        self.check_params()
         settings = self._settings()
         dataset = training_data(X, y, qid, sample_weight, query_weight)
         members = as_members(self.rankers)
@@ -180,7 +180,7 @@ class Combination(Ranker):
     @property
     def net_(self) -> Net:
         """The net over the normalised scores, of the method "net"."""
-        self._check_fitted()
+        self.check_fitted()
         if self._combiner.net is None:
             raise AttributeError("net_ is there only for method='net' with two rankers or more")
         return self._combiner.net.net_
@@ -188,13 +188,13 @@ class Combination(Ranker):
     @property
     def tree_(self) -> Tree | None:
         """In which order the pair tree has combined the rankers."""
-        self._check_fitted()
+        self.check_fitted()
         return self._combiner.tree
 
     @property
     def history_(self) -> list[float]:
         """The measure after each step of the search."""
-        self._check_fitted()
+        self.check_fitted()
         return list(self._combiner.history)
 
     @property
@@ -206,7 +206,7 @@ class Combination(Ranker):
 
     def in_words(self) -> str:
         """The trained combination in a few words, for people."""
-        self._check_fitted()
+        self.check_fitted()
         n = len(self._members)
         words = f"Combination of {n} ranker{'s' if n > 1 else ''} by {self.method}"
         if self._combiner.net is not None:
@@ -233,13 +233,13 @@ class Combination(Ranker):
         sample_weight : array-like of shape (n_rows,), optional
             A query counts by the mean of its rows' weights.
         """
-        self._check_fitted()
+        self.check_fitted()
         by = measure(self.measure)
         return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
-        self._check_fitted()
+        self.check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
@@ -255,7 +255,7 @@ class Combination(Ranker):
 
     def _linear_weights(self, name: str) -> np.ndarray:
         """Weights of the normalised scores, shape (n_used,)."""
-        self._check_fitted()
+        self.check_fitted()
         if self._combiner.weights is None:
             raise AttributeError(
                 f"{name} is not there for a net, which is no weighted sum: see net_"
@@ -268,8 +268,9 @@ class Combination(Ranker):
         values[self._combiner.used] = of_used
         return dict(zip(self._members, values.tolist(), strict=True))
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        super().check_params()
         try:
             of_pairs = isinstance(measure(self.measure), PairMeasure)
         except ParameterError as error:
@@ -300,7 +301,8 @@ class Combination(Ranker):
             verbose=int(self.verbose),
         )
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         settings = self._settings()
         state, arrays = self._combiner.state()
         members = []
@@ -328,7 +330,8 @@ class Combination(Ranker):
         return own, arrays
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+    def from_state(cls, state: State, arrays: Arrays) -> Self:
+        """What was saved by `to_state`, after a check."""
         members: Members = {}
         for number, member in enumerate(state["rankers"]):
             inner = unnested(f"ranker {number}", arrays)
@@ -339,7 +342,7 @@ class Combination(Ranker):
             )
         model = cls(members, **state["params"])
         # Not its own check, which would look at measures that only the fitting had.
-        super(Combination, model)._check_params()
+        super(Combination, model).check_params()
         if model.tree is not None:
             model.tree = checked_tree(model.tree, list(members))
         model.n_features_in_ = int(state["n_features"])

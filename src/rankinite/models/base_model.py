@@ -52,8 +52,8 @@ def check_base(base: Any, dataset: Dataset) -> None:
     ----------
     base : what `as_scorer` gave
     """
-    if hasattr(base, "_check_fitted"):
-        base._check_fitted()
+    if hasattr(base, "check_fitted"):
+        base.check_fitted()
     n_known = getattr(base, "n_features_in_", None)
     if n_known is not None and n_known != dataset.n_features:
         raise DataError(

@@ -27,17 +27,18 @@ class NotFittedError(RankiniteError, AttributeError):
 class Estimator:
     """Base of everything with parameters."""
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {}
+    constraints: ClassVar[Mapping[str, Constraint]] = {}
     # What `set_fit_request` and `set_score_request` asked for; replaced, never changed in place.
     _requests: Mapping[str, Mapping[str, Any]] = {"fit": _UNLESS_TOLD, "score": _UNLESS_TOLD}
 
     @classmethod
-    def _parameter_names(cls) -> list[str]:
+    def parameter_names(cls) -> list[str]:
+        """The arguments of ``__init__``."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a base model, as ``base_model__x``."""
-        params = {name: getattr(self, name) for name in self._parameter_names()}
+        params = {name: getattr(self, name) for name in self.parameter_names()}
         if deep:
             for name, value in list(params.items()):
                 if hasattr(value, "get_params") and not isinstance(value, type):
@@ -47,7 +48,7 @@ class Estimator:
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name and return self."""
-        known = self._parameter_names()
+        known = self.parameter_names()
         for name, value in params.items():
             head, _, rest = name.partition("__")
             if head not in known:
@@ -65,11 +66,13 @@ class Estimator:
                 setattr(self, head, value)
         return self
 
-    def _check_params(self) -> None:
-        for name, constraint in self._constraints.items():
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        for name, constraint in self.constraints.items():
             constraint.check(name, getattr(self, name))
 
-    def _check_fitted(self) -> None:
+    def check_fitted(self) -> None:
+        """Refuse a model that is not trained."""
         if not self.__sklearn_is_fitted__():
             raise NotFittedError(f"this {type(self).__name__} is not trained: call fit first")
 

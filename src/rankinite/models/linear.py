@@ -43,7 +43,8 @@ class LinearScorer:
             )
         return weighted_sum(np.nan_to_num(X, nan=0.0), self.weights)
 
-    def _weight_space(self, dataset: Dataset) -> WeightSpace:
+    def weight_space(self, dataset: Dataset) -> WeightSpace:
+        """The weights as a point that can be moved about, on one dataset."""
         if dataset.n_features != len(self.weights):
             raise DataError(
                 f"{len(self.weights)} weights need as many features, and this dataset has "
@@ -57,11 +58,13 @@ class LinearScorer:
         names = feature_labels(dataset.feature_names, dataset.n_features)
         return WeightSpace(self.weights, names, lambda weights: weighted_sum(X, weights))
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         return {}, {"weights": self.weights}
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> LinearScorer:
+    def from_state(cls, state: State, arrays: Arrays) -> LinearScorer:
+        """What was saved by `to_state`, after a check."""
         return cls(arrays["weights"])
 
 

@@ -50,7 +50,7 @@ class Ranker(Estimator):
             Score with the first so many rounds (trees, or features) alone: less accurate, and
             faster. All by default; rankers that are no sum over rounds take nothing else.
         """
-        self._check_fitted()
+        self.check_fitted()
         for name in unknown:
             raise ParameterError(f"predict takes the features and n_rounds, not {name!r}")
         if isinstance(X, Dataset):
@@ -63,7 +63,7 @@ class Ranker(Estimator):
 
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
-        self._check_fitted()
+        self.check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
@@ -71,7 +71,7 @@ class Ranker(Estimator):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the trained model to one file; `rankinite.load` reads it."""
-        self._check_fitted()
+        self.check_fitted()
         save(self, path)
 
     @abstractmethod

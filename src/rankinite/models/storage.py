@@ -43,13 +43,13 @@ def load(path: str | os.PathLike[str]) -> Any:
 def to_state(model: Any) -> tuple[State, Arrays]:
     """The state of a model (JSON) and its arrays."""
     kind = type(model).__name__
-    if kind not in _HOMES or not hasattr(model, "_state"):
+    if kind not in _HOMES or not hasattr(model, "to_state"):
         raise ModelFileError(
             f"a {getattr(model, 'origin', kind)} cannot be kept in a model file: use a ranker of "
             "rankinite, a LightGBM, XGBoost or CatBoost model, a linear model or trees of "
             "scikit-learn, or a weight vector as base_model, or add the scores yourself"
         )
-    state, arrays = model._state()
+    state, arrays = model.to_state()
     return {"kind": kind, **state}, arrays
 
 
@@ -72,7 +72,7 @@ def from_state(state: State, arrays: Arrays) -> Any:
         )
     home = getattr(importlib.import_module(_HOMES[kind]), kind)
     try:
-        return home._from_state(state, arrays)
+        return home.from_state(state, arrays)
     except ModelFileError:
         raise
     except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:

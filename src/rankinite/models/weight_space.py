@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class WeightSpace:
-    """What a model with weights gives by ``_weight_space(dataset)``.
+    """What a model with weights gives by ``weight_space(dataset)``.
 
     Attributes
     ----------

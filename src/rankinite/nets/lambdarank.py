@@ -50,8 +50,8 @@ class LambdaRank(NetRanker):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **NetRanker._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **NetRanker.constraints,
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }

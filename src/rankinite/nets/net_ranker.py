@@ -41,8 +41,8 @@ class NetRanker(Learner):
         validation data.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **Learner._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner.constraints,
         "n_hidden": Whole(0),
         "n_epochs": Whole(1),
         "decay": Real(0.0, 1.0),
@@ -50,7 +50,7 @@ class NetRanker(Learner):
         "patience": Whole(1),
     }
     _rounds = "n_epochs"
-    _unit = "epoch"
+    unit = "epoch"
 
     n_hidden: int
     n_epochs: int
@@ -137,7 +137,7 @@ class NetRanker(Learner):
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
-        self._check_fitted()
+        self.check_fitted()
         units = f"{self.net_.n_hidden} hidden units" if self.net_.n_hidden else "no hidden units"
         return f"{type(self).__name__} with {units} after {self.n_rounds_} epochs"
 
@@ -154,7 +154,7 @@ class NetRanker(Learner):
         return float(-np.sum(self.coef_ * self.net_.standardizer.mean))
 
     def _check_linear(self, name: str) -> None:
-        self._check_fitted()
+        self.check_fitted()
         if self.net_.n_hidden > 0:
             raise AttributeError(
                 f"{name} is there only for a linear net: this one has {self.net_.n_hidden} hidden "
@@ -164,8 +164,9 @@ class NetRanker(Learner):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.net_.score(X) + base_scores(self._base, X)
 
-    def _weight_space(self, dataset: Dataset) -> WeightSpace:
-        self._check_fitted()
+    def weight_space(self, dataset: Dataset) -> WeightSpace:
+        """The weights as a point that can be moved about, on one dataset."""
+        self.check_fitted()
         self._check_features(dataset.n_features, dataset.feature_names)
         net = self.net_
         Z = net.standardizer.transform(self._feature_values(dataset))

@@ -70,8 +70,8 @@ class RankNet(NetRanker):
     True
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **NetRanker._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **NetRanker.constraints,
         "mode": OneOf(("factorised", "pairwise")),
     }
     learns_preferences = True

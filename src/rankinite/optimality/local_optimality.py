@@ -205,7 +205,7 @@ def local_optimality(
     Parameters
     ----------
     model : RankNet, LambdaRank, LambdaBoost or LinearScorer
-        Trained; anything with ``_weight_space`` (`rankinite.models.weight_space`).
+        Trained; anything with ``weight_space`` (`rankinite.models.weight_space`).
     data : Dataset
         With labels or preferences. On the training data learning ought to have found a maximum;
         on other data the table says how far from one the weights are.
@@ -254,7 +254,7 @@ def local_optimality(
     spec = as_measure(_learned_measure(model, data) if measure is None else measure)
     if spec.lower_is_better:
         raise ParameterError(f"less of {spec} is better, and this is about maxima: name another")
-    space: WeightSpace = model._weight_space(data)
+    space: WeightSpace = model.weight_space(data)
     length = float(np.linalg.norm(space.weights))
     if not length > 0:
         raise ParameterError("the weights of the model are all 0: train it first, or on other data")
@@ -321,7 +321,7 @@ def _learned_measure(model: Any, data: Queries) -> str | Measure:
 
 def check_movable(model: Any) -> None:
     """Refuse a model without a vector of weights."""
-    if not hasattr(model, "_weight_space"):
+    if not hasattr(model, "weight_space"):
         raise ParameterError(
             f"a {type(model).__name__} has no vector of weights that could be moved: pass a "
             "RankNet, LambdaRank, LambdaBoost or LinearScorer"

@@ -82,8 +82,8 @@ class TorchRanker(Learner):
         As for other rankers, and in ``history_["train"]["cost"]`` the mean cost of a query.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
-        **Learner._constraints,
+    constraints: ClassVar[Mapping[str, Constraint]] = {
+        **Learner.constraints,
         "n_epochs": Whole(1),
         "queries_per_step": Whole(1),
         "standardize": OneOf((True, False)),
@@ -91,8 +91,8 @@ class TorchRanker(Learner):
         "normalize": OneOf((True, False)),
     }
     _rounds: ClassVar[str] = "n_epochs"
-    _unit: ClassVar[str] = "epoch"
-    _not_in_file: ClassVar[tuple[str, ...]] = (*Learner._not_in_file, "module", "optimizer")
+    unit: ClassVar[str] = "epoch"
+    not_in_file: ClassVar[tuple[str, ...]] = (*Learner.not_in_file, "module", "optimizer")
 
     module_: torch.nn.Module
     _standardizer: Standardizer | None
@@ -139,8 +139,9 @@ class TorchRanker(Learner):
         """Epochs whose result the model keeps."""
         return self.best_iteration_
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        super().check_params()
         if not callable(self.module):
             raise ParameterError(
                 "module must be a torch.nn.Module, or a function that makes one from the number "
@@ -230,8 +231,8 @@ class TorchRanker(Learner):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write all but the code of the net to one file; `rankinite.torch.load` reads it."""
-        self._check_fitted()
-        state, arrays = self._state()
+        self.check_fitted()
+        state, arrays = self.to_state()
         write_model(path, {"kind": _KIND, **state}, arrays)
 
     def _own_state(self) -> tuple[State, Arrays]:
@@ -262,9 +263,9 @@ def load(path: str | os.PathLike[str], module: Any) -> TorchRanker:
             f"{Path(path).name} holds a {state.get('kind')}, not a {_KIND}: use rankinite.load"
         )
     try:
-        ranker = TorchRanker._from_state(state, arrays)
+        ranker = TorchRanker.from_state(state, arrays)
         ranker.module = module
-        ranker._check_params()
+        ranker.check_params()
         ranker.module_ = make_module(module, ranker.n_features_in_, 0)
         weights_from_arrays(ranker.module_, unnested("net", arrays))
     except (KeyError, TypeError, AttributeError) as error:

@@ -66,7 +66,7 @@ class Learner(Ranker):
         What all random numbers came from: `random_state`, or what was drawn for None.
     """
 
-    _constraints: ClassVar[Mapping[str, Constraint]] = {
+    constraints: ClassVar[Mapping[str, Constraint]] = {
         "learning_rate": Real(0.0),
         "early_stopping": Whole(1, optional=True),
         "sigma": Real(0.0),
@@ -76,10 +76,10 @@ class Learner(Ranker):
     }
     # The parameter that bounds the rounds, and what a round is called.
     _rounds: ClassVar[str] = "n_estimators"
-    _unit: ClassVar[str] = "tree"
+    unit: ClassVar[str] = "tree"
     # Parameters that are not in the model file as they stand. The number of threads belongs to the
     # machine: the file of a model must not depend on it.
-    _not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
+    not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
     # Whether the score is a sum over rounds, of which the first ones can score alone.
     sums_rounds: ClassVar[bool] = False
     # Whether a dataset that holds only bins is enough to train on.
@@ -137,7 +137,7 @@ class Learner(Ranker):
             With an interrupt (Ctrl-C) the model keeps what it has learned, and the interrupt goes
             on.
         """
-        self._check_params()
+        self.check_params()
         dataset = training_data(X, y, qid, sample_weight, query_weight)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
@@ -171,7 +171,7 @@ class Learner(Ranker):
         for watched in sets:
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)
-        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self._unit)
+        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit)
         earlier = None
         if other is not None:
             check_same_data(other, rounds.fingerprint)
@@ -274,18 +274,19 @@ class Learner(Ranker):
         sample_weight : array-like of shape (n_rows,), optional
             A query counts by the mean of its rows' weights.
         """
-        self._check_fitted()
+        self.check_fitted()
         of_pairs = isinstance(X, Dataset) and X.y is None and X.preferences is not None
         by = PairAccuracy() if of_pairs else measure(self.measure)
         return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
-        self._check_fitted()
-        return f"{type(self).__name__} with {self.n_rounds_} {self._unit}s"
+        self.check_fitted()
+        return f"{type(self).__name__} with {self.n_rounds_} {self.unit}s"
 
-    def _check_params(self) -> None:
-        super()._check_params()
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        super().check_params()
         for name in ("measure", "valid_measure"):
             value = getattr(self, name)
             if value is None and name == "valid_measure":
@@ -316,21 +317,21 @@ class Learner(Ranker):
             to_state(base)
         return base
 
-    def _watched_measure(self, has_preferences: bool = False) -> Measure:
+    def watched_measure(self, has_preferences: bool = False) -> Measure:
         """What is watched on a set with labels, or on one with preferences."""
         if self.valid_measure is not None:
             return measure(self.valid_measure)
         return PairAccuracy() if has_preferences else measure(self.measure)
 
-    def _measure_on(self, rows: Dataset) -> Measure:
+    def measure_on(self, rows: Dataset) -> Measure:
         """What is watched on these rows."""
-        return self._watched_measure(rows.preferences is not None)
+        return self.watched_measure(rows.preferences is not None)
 
     def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
         """The sets that are watched, each with its measure; refused if they cannot be measured."""
         sets = []
         for name, rows in valid.items():
-            own = self._measure_on(rows)
+            own = self.measure_on(rows)
             check_measurable(rows, own, name)
             check_like(rows, train, name)
             evaluate = mean_of(own, rows, float(getattr(self, "sigma", 1.0)))
@@ -359,9 +360,10 @@ class Learner(Ranker):
             return None
         return checkpoint_of(self, resume, free=_FREE_ON_RESUME | {self._rounds})
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         params = self.get_params(deep=False)
-        params = {name: value for name, value in params.items() if name not in self._not_in_file}
+        params = {name: value for name, value in params.items() if name not in self.not_in_file}
         own, arrays = self._own_state()
         state = {
             "params": comparable(params),
@@ -381,13 +383,14 @@ class Learner(Ranker):
         return state, arrays
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+    def from_state(cls, state: State, arrays: Arrays) -> Self:
+        """What was saved by `to_state`, after a check."""
         base = None
         if state["base"] is not None:
             base = from_state(state["base"], unnested("base", arrays))
         model = cls(**{**state["params"], "base_model": base})
         # Not its own check, which would look at measures that only the trainer had.
-        super(Learner, model)._check_params()
+        super(Learner, model).check_params()
         model.n_features_in_ = int(state["n_features"])
         names = model._feature_names = state["feature_names"]
         if names is not None and len(names) != model.n_features_in_:

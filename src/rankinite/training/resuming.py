@@ -30,7 +30,7 @@ def checkpoint_of(learner: Any, resume: Any, free: Set[str]) -> Any:
             f"the checkpoint is a {type(other).__name__}, not a {type(learner).__name__}: "
             "resume with what the interrupted run saved"
         )
-    other._check_fitted()
+    other.check_fitted()
     theirs, ours = comparable(other.get_params(False)), comparable(learner.get_params(False))
     for name in sorted(set(ours) - free):
         if theirs[name] != ours[name]:

@@ -103,13 +103,15 @@ class BoosterScorer(ABC):
                 f"it is damaged, or of a newer {cls.library} than the one installed"
             ) from error
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         saved = self._saved
         content = np.frombuffer(self.content(), np.uint8) if saved is None else saved
         return {"origin": self.origin}, {"content": content}
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+    def from_state(cls, state: State, arrays: Arrays) -> Self:
+        """What was saved by `to_state`, after a check."""
         content = arrays["content"]
         if content.dtype != np.uint8:
             raise ModelFileError("the base model in the model file is damaged: save it again")

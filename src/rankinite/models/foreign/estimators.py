@@ -128,12 +128,14 @@ class LinearEstimator:
         refuse_missing(self.origin, X)
         return self.intercept + weighted_sum(X, self.weights)
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         state = {"origin": self.origin, "feature_names": self.feature_names_in_}
         return state | {"intercept": self.intercept}, {"weights": self.weights}
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+    def from_state(cls, state: State, arrays: Arrays) -> Self:
+        """What was saved by `to_state`, after a check."""
         weights, intercept = arrays["weights"], float(state["intercept"])
         if weights.dtype != np.float64 or weights.ndim != 1:
             raise ModelFileError("the weights in the model file have the wrong type")
@@ -182,7 +184,8 @@ class TreeEstimator:
         rows = X.astype(np.float32, copy=False) if trees.single else X
         return score_features(trees.forest, rows, trees.start) / trees.divisor
 
-    def _state(self) -> tuple[State, Arrays]:
+    def to_state(self) -> tuple[State, Arrays]:
+        """What `from_state` takes: the state as JSON has it, and the arrays."""
         trees = self.ensemble
         state = {
             "origin": self.origin,
@@ -196,7 +199,8 @@ class TreeEstimator:
         return state, nested("forest", trees.forest.to_arrays())
 
     @classmethod
-    def _from_state(cls, state: State, arrays: Arrays) -> Self:
+    def from_state(cls, state: State, arrays: Arrays) -> Self:
+        """What was saved by `to_state`, after a check."""
         n_features = int(state["n_features"])
         ensemble = Ensemble(
             Forest.from_arrays(unnested("forest", arrays), n_features),
