@@ -1,4 +1,7 @@
+import _thread
+import signal
 import threading
+import time
 
 import numba
 import numpy as np
@@ -58,6 +61,87 @@ def test_what_goes_wrong_in_a_thread_is_told(n_threads):
 
     with threads(n_threads), pytest.raises(KeyError):
         in_threads(work, np.array([0, 1, 2]))
+
+
+@pytest.mark.parametrize("n_threads", [1, 2])
+def test_after_a_failure_nobody_begins_another_block(n_threads):
+    begun = []
+
+    def work(first, last):
+        begun.append(first)
+        if first == 0:
+            raise KeyError("the first")
+        time.sleep(0.05)
+
+    with threads(n_threads), pytest.raises(KeyError, match="the first"):
+        in_threads(work, np.arange(100))
+    assert len(begun) <= 2
+
+
+def is_main_thread():
+    # Not current_thread(), which makes an entry for a thread that it does not know.
+    return threading.get_ident() == threading.main_thread().ident
+
+
+needs_two_threads = pytest.mark.skipif(
+    numba.config.NUMBA_NUM_THREADS < 2 or not hasattr(signal, "pthread_kill"),
+    reason="a second thread and signals to a thread",
+)
+
+
+@needs_two_threads
+def test_ctrl_c_in_a_block():
+    both, done = threading.Barrier(2), []
+
+    def work(first, last):
+        both.wait()
+        if is_main_thread():
+            signal.raise_signal(signal.SIGINT)
+        time.sleep(0.05)
+        done.append(first)
+
+    with threads(2), pytest.raises(KeyboardInterrupt):
+        in_threads(work, np.arange(100))
+    assert len(done) == 1, "the block of the other thread is waited for"
+
+
+@needs_two_threads
+def test_ctrl_c_while_the_last_block_is_waited_for():
+    both, done = threading.Barrier(2), []
+
+    def work(first, last):
+        both.wait()
+        if not is_main_thread():
+            time.sleep(0.05)
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            time.sleep(0.05)
+            done.append(first)
+
+    with threads(2), pytest.raises(KeyboardInterrupt):
+        in_threads(work, np.arange(3))
+    assert len(done) == 1
+
+
+@needs_two_threads
+def test_ctrl_c_at_any_moment_leaves_no_thread_behind():
+    """An alarm stands for the key: it raises KeyboardInterrupt wherever the main thread is."""
+    before = _thread._count()
+    handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        with threads(2):
+            for tenths in range(1, 101):
+                with pytest.raises(KeyboardInterrupt):
+                    signal.setitimer(signal.ITIMER_REAL, tenths * 1e-4)
+                    while True:
+                        in_threads(lambda first, last: None, np.arange(5))
+                # A thread is counted until a moment after its last block.
+                deadline = time.monotonic() + 10
+                while _thread._count() > before and time.monotonic() < deadline:
+                    time.sleep(0.001)
+                assert _thread._count() == before
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
 
 
 @pytest.mark.parametrize("sizes", [[3], [0, 5, 0, 0], [1] * 100, [1, 500, 2, 30, 0], []])

@@ -10,12 +10,13 @@ from __future__ import annotations
 import ctypes
 import os
 import sys
+from _thread import start_new_thread
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from itertools import pairwise, repeat
 from operator import index
 from pathlib import Path
-from threading import Thread
+from threading import Lock
 from typing import Any
 
 import numba
@@ -90,8 +91,9 @@ def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
     """Call ``kernel(first, last, *arguments)`` for every block, on the threads of the scope.
 
     For kernels that run for milliseconds and are large: around a large kernel, a ``prange`` takes
-    several times as long to compile as the kernel itself, and a thread starts in a tenth of a
-    millisecond. Threads live for one call, so that nothing has to survive a fork.
+    several times as long to compile as the kernel itself, and a thread starts in less than a tenth
+    of a millisecond. Threads live for one call, so that nothing has to survive a fork. After a
+    failure or Ctrl-C nobody begins another block, and those that were begun are waited for.
 
     Parameters
     ----------
@@ -100,26 +102,48 @@ def in_threads(kernel: Callable, blocks: np.ndarray, *arguments: Any) -> None:
         Block b goes from ``blocks[b]`` to ``blocks[b + 1]``; empty ones are left out.
     """
     pairs = [pair for pair in pairwise(blocks.tolist()) if pair[0] < pair[1]]
-    n_helpers = min(numba.get_num_threads(), len(pairs)) - 1
+    # A list iterator gives each block to one thread: its step is one operation.
     shared = iter(pairs)
     failures: list[BaseException] = []
 
     def work() -> None:
         try:
-            # A list iterator gives each block to one thread: its step is one operation.
             for first, last in shared:
                 kernel(first, last, *arguments)
         except BaseException as failure:
             failures.append(failure)
+            _exhaust(shared)
 
-    helpers = [Thread(target=work) for _ in range(n_helpers)]
-    for helper in helpers:
-        helper.start()
-    work()
-    for helper in helpers:
-        helper.join()
+    def help_out(end: Lock) -> None:
+        work()
+        end.release()
+
+    ends = [Lock() for _ in range(min(numba.get_num_threads(), len(pairs)) - 1)]
+    for end in ends:
+        end.acquire()
+    started: list[int] = []
+    try:
+        # Not threading.Thread: Ctrl-C inside its start() can leave a thread that waits for ever,
+        # and a process that waits for it. Here no Ctrl-C falls between a start and its record.
+        started.extend(map(start_new_thread, repeat(help_out), zip(ends)))
+        work()
+        _wait_for(ends)
+    finally:
+        _exhaust(shared)
+        _wait_for(ends[: len(started)])
     if failures:
         raise failures[0]
+
+
+def _exhaust(blocks: Iterator) -> None:
+    for _ in blocks:
+        pass
+
+
+def _wait_for(ends: list[Lock]) -> None:
+    for end in ends:
+        with end:
+            pass
 
 
 @contextmanager

@@ -10,6 +10,8 @@ import rankinite as rk
 from rankinite.data import FeatureBins
 from rankinite.errors import DataError, RankiniteWarning
 from rankinite.formats import binned_file
+from rankinite.formats.binned_file import load_binned
+from tests.damage import damaged_files, header_length, header_of
 
 
 def make(qid=(4, 4, 4, -2, -2, 9), **options):
@@ -78,12 +80,26 @@ def test_bins_stay_in_the_file(tmp_path):
 
 def test_the_file_is_one_that_safetensors_reads(tmp_path):
     path = tmp_path / "a.bins"
-    data = make()
+    data = make(weight=range(6))
+    data = data.with_preferences(preferred=[0, 1, 3], other=[1, 2, 4])
     data.save(path)
     with safe_open(path, "numpy") as file:
         assert file.metadata()["format"] == "rankinite-dataset"
         assert file.metadata()["version"] == "1"
         assert np.array_equal(file.get_tensor("blocks"), data.binned().blocks)
+        for name in ("y", "weight", "offsets", "qids"):
+            assert file.get_tensor(name).tobytes() == getattr(data, name).tobytes()
+        assert np.array_equal(file.get_tensor("pair_first"), data.preferences.first)
+
+
+def test_a_file_that_safetensors_wrote_is_loaded(tmp_path):
+    path = tmp_path / "a.bins"
+    data = make(weight=range(6), feature_names=[f"f{i}" for i in range(20)])
+    data.save(path)
+    with safe_open(path, "numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        save_file(arrays, tmp_path / "b", metadata=file.metadata())
+    assert_same(rk.read(tmp_path / "b"), data)
 
 
 def test_another_number_of_bins_needs_the_values(tmp_path):
@@ -145,11 +161,11 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
     make().save(path)
     before = path.read_bytes()
 
-    def fail(place, *_):
-        place.write_bytes(b"half a file")
+    def fail(file, *_):
+        file.write(b"half a file")
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(binned_file, "_write_arrays", fail)
+    monkeypatch.setattr(binned_file, "write_arrays", fail)
     with pytest.raises(DataError, match="a cannot be written: No space left on device"):
         make().save(path)
     assert path.read_bytes() == before
@@ -199,7 +215,9 @@ def set_shape(name, shape):
         (lambda h: h["__metadata__"].update(n_features="99"), "do not fit 99 features"),
         (lambda h: h["__metadata__"].update(feature_names="["), "feature names"),
         (lambda h: h["__metadata__"].update(feature_names='["a"]'), "feature names"),
-        (lambda h: h.pop("offsets"), "the array 'offsets' is not in it"),
+        (lambda h: h["__metadata__"].update(feature_names="[" * 10**5), "feature names"),
+        (lambda h: h["__metadata__"].update(feature_names="[1" + ",1" * 19 + "]"), "feature names"),
+        (lambda h: h.pop("offsets"), "its arrays do not lie one after the other"),
         (lambda h: h["y"].update(dtype="I64"), "the array 'y' has the wrong type or size"),
         (set_shape("y", [5]), "the array 'y' has the wrong type or size"),
         (set_shape("y", [-6]), "the array 'y' has the wrong type or size"),
@@ -218,27 +236,65 @@ def test_damaged_headers(tmp_path, change, message):
         rk.read(path)
 
 
-def test_no_change_of_the_header_escapes_as_another_error(tmp_path):
+def held(path):
+    """All arrays of a saved dataset by name."""
+    dataset = rk.read(path)
+    bins = dataset.binned(int(header_of(path.read_bytes())["__metadata__"]["max_bins"]))
+    arrays = {name: getattr(dataset, name) for name in ("y", "offsets", "weight", "order", "qids")}
+    if dataset.preferences is not None:
+        pairs = dataset.preferences
+        arrays |= {name: getattr(pairs, name) for name in ("first", "other", "probability")}
+    arrays |= {"blocks": bins.blocks, "edges": bins.mapper.edges}
+    return {name: array.tolist() for name, array in arrays.items() if array is not None}
+
+
+def places_of(content):
+    entries = header_of(content).items()
+    return {(name, *entry["data_offsets"]) for name, entry in entries if name != "__metadata__"}
+
+
+def test_no_damage_escapes_as_another_error(tmp_path):
+    """What is read has the arrays that were saved, unless they or their places were changed."""
     path = tmp_path / "a"
-    data = make(["a"] * 3 + ["b"] * 3, feature_names=list("abcdefghijklmnopqrst"))
+    data = make(["a"] * 3 + ["b"] * 3, feature_names=list("abcdefghijklmnopqrst"), weight=range(6))
+    data = data.with_preferences(preferred=[0, 1, 3], other=[1, 2, 4])
     data.save(path)
     whole = path.read_bytes()
-    (length,) = struct.unpack("<Q", whole[:8])
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        changed = bytearray(whole)
-        changed[rng.integers(8, 8 + length)] = rng.choice(list(b'0123456789"{}[],:-.aU8'))
+    expected = held(path)
+    optional = {"y", "weight", "first", "other", "probability"}
+    data_start = 8 + header_length(whole)
+    n_read = n_refused = 0
+    for changed in damaged_files(whole):
         path.write_bytes(changed)
         try:
             loaded = rk.read(path)
-        except DataError:
+        except DataError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            n_refused += 1
             continue
-        assert loaded.n_rows == 6  # a harmless change, such as in a name
+        n_read += 1
+        assert (loaded.n_rows, loaded.n_features, loaded.n_queries) == (6, 20, 2)
+        if changed.endswith(whole[data_start:]) and places_of(changed) <= places_of(whole):
+            found = held(path)
+            assert all(expected[name] == array for name, array in found.items())
+            assert expected.keys() - found.keys() <= optional
+    assert n_read >= 10 and n_refused >= 500
+
+
+def test_a_file_that_vanishes_is_a_data_error(tmp_path):
+    with pytest.raises(DataError, match="a cannot be read: No such file"):
+        load_binned(tmp_path / "a")
+    with pytest.raises(DataError, match="cannot be read: Is a directory"):
+        load_binned(tmp_path)
+    (tmp_path / "empty").touch()
+    with pytest.raises(DataError, match="truncated or damaged: it is empty; save the dataset"):
+        load_binned(tmp_path / "empty")
 
 
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
+        ("offsets", None, "the array 'offsets' is not in it"),
         ("offsets", [0, 3, 3, 6], "the offsets of the queries do not fit the rows"),
         ("offsets", [0, 3, 5, 7], "the offsets of the queries do not fit the rows"),
         ("qids", [4, 5], "it has 2 query ids for 3 queries"),
@@ -253,6 +309,10 @@ def test_arrays_that_do_not_fit(tmp_path, name, values, message):
     with safe_open(path, "numpy") as file:
         arrays = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
         metadata = file.metadata()
-    save_file({**arrays, name: np.array(values)}, path, metadata=metadata)
+    if values is None:
+        del arrays[name]
+    else:
+        arrays[name] = np.array(values)
+    save_file(arrays, path, metadata=metadata)
     with pytest.raises(DataError, match=message):
         rk.read(path)

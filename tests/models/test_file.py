@@ -9,11 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from safetensors.numpy import load as library_load
+from safetensors.numpy import save as library_save
 
 import rankinite as rk
 from rankinite.errors import ModelFileError
+from rankinite.formats.array_file import DTYPES
 from rankinite.models.file import read_model, write_model
 from rankinite.models.storage import nested, to_state, unnested
+from tests.damage import damaged_files, header_of, with_header
 
 X = np.random.default_rng(0).normal(size=(100, 3))
 
@@ -93,6 +97,42 @@ def test_random_damage(data, whole, tmp_path_factory):
         assert str(error)
     else:
         assert copy.predict(X).tobytes() == model().predict(X).tobytes()
+
+
+def test_damaged_headers_and_lengths(whole, tmp_path):
+    path = tmp_path / "damaged.rk"
+    expected = model().predict(X).tobytes()
+    n_read = n_refused = 0
+    for altered in damaged_files(whole):
+        path.write_bytes(altered)
+        try:
+            copy = rk.load(path)
+        except ModelFileError as error:
+            assert str(path) in str(error) and "\n" not in str(error)
+            n_refused += 1
+            continue
+        n_read += 1
+        assert copy.predict(X).tobytes() == expected
+        assert to_state(copy)[0] == to_state(model())[0]
+    assert n_read >= 1 and n_refused >= 500
+
+
+def test_states_without_end(whole, tmp_path):
+    """Lists in lists, or models in models, whose checksum is right."""
+    path = tmp_path / "deep.rk"
+    state, arrays = to_state(model())
+    for depth in (100, 300, 900, 950, 980, 990, 1000, 100_000):
+        for opening, end in (("[", "]"), ('{"kind": "LambdaMART", "base": ', "}")):
+            deep = opening * depth + "1" + end * depth
+            text = json.dumps({"format": "rankinite-model", "version": 1, "state": {"kind": "X"}})
+            text = text.replace('"X"', deep)
+            header = {"__metadata__": {"rankinite": text}}
+            path.write_bytes(with_header(struct.pack("<Q", 0), json.dumps(header)))
+            refused(path)
+    for _ in range(600):
+        state = {**to_state(model())[0], "base": state}
+    write_model(path, state, arrays)
+    assert "save the model again" in refused(path)
 
 
 @settings(deadline=None, max_examples=100, derandomize=True)
@@ -281,6 +321,31 @@ def test_only_models_of_this_library_are_kept():
     for other in (object(), print, 3, np.ones(3)):
         with pytest.raises(ModelFileError, match="cannot be kept in a model file: use a ranker of"):
             to_state(other)
+
+
+def test_the_bytes_are_those_of_the_safetensors_library(whole):
+    arrays, header = library_load(whole), header_of(whole)
+    assert {name: array.tobytes() for name, array in arrays.items()} == {
+        name: array.tobytes() for name, array in to_state(model())[1].items()
+    }
+    assert library_save(arrays, metadata=header["__metadata__"]) == whole
+
+
+def test_every_type_of_array(tmp_path):
+    path = tmp_path / "x"
+    arrays = {code: np.arange(6).astype(dtype).reshape(2, 3) for code, dtype in DTYPES.items()}
+    arrays |= {f"no {code}": np.empty((0, 3), dtype) for code, dtype in DTYPES.items()}
+    write_model(path, {}, arrays)
+    _, read = read_model(path)
+    assert library_load(path.read_bytes()).keys() == read.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert (read[name].dtype, read[name].shape) == (array.dtype, array.shape)
+        assert read[name].tobytes() == array.tobytes()
+    write_model(path, {}, {"x": np.array(2.5)})
+    assert read_model(path)[1]["x"].tolist() == [2.5], "an array without a dimension gets one"
+    for other in (np.ones(2, np.complex128), np.array(["a"]), np.array([None]), np.ones(2, ">f8")):
+        with pytest.raises(ModelFileError, match=r"the array 'x' is of type .* use another type"):
+            write_model(path, {}, {"x": other})
 
 
 def test_round_trip_of_arrays(tmp_path):

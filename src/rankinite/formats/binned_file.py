@@ -1,14 +1,12 @@
 """The binned form of a dataset as one file, whose bins are mapped into memory on loading.
 
-The file is in the safetensors format: the length of a header, the header in JSON, then arrays.
+Its arrays and its text are in the format of `array_file`.
 """
 
 from __future__ import annotations
 
 import json
-import struct
 from itertools import pairwise
-from operator import index
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -22,12 +20,11 @@ from rankinite.data.features import FeatureBins
 from rankinite.data.preferences import Preferences
 from rankinite.data.queries import Queries
 from rankinite.errors import DataError
+from rankinite.formats.array_file import map_arrays, write_arrays
 from rankinite.formats.files import replacing
 
 _FORMAT, _VERSION = "rankinite-dataset", "1"
-_LARGEST_HEADER = 100_000_000  # bytes, the limit of the safetensors library
 _OF_PAIRS = {"first": np.int64, "other": np.int64, "probability": np.float64, "weight": np.float64}
-_DTYPES = {"U8": np.uint8, "I64": np.int64, "F64": np.float64}
 
 
 def save_binned(
@@ -55,31 +52,8 @@ def save_binned(
     }
     if dataset.feature_names is not None:
         metadata["feature_names"] = json.dumps(dataset.feature_names)
-    with replacing(Path(path)) as temporary:
-        _write_arrays(temporary, arrays, metadata)
-
-
-def _write_arrays(path: Path, arrays: dict[str, np.ndarray], metadata: dict[str, str]) -> None:
-    """Write a safetensors file without a copy of the arrays, and always the same bytes.
-
-    The safetensors library writes the entries of the metadata in a random order.
-    """
-    header: dict[str, Any] = {"__metadata__": metadata}
-    # Wide types first, so that every array begins at a multiple of its item size.
-    names = sorted(arrays, key=lambda name: (-arrays[name].itemsize, name))
-    end = 0
-    for name in names:
-        array = arrays[name]
-        start, end = end, end + array.nbytes
-        kind = next(code for code, dtype in _DTYPES.items() if array.dtype == dtype)
-        header[name] = {"dtype": kind, "shape": array.shape, "data_offsets": [start, end]}
-    text = json.dumps(header, separators=(",", ":")).encode()
-    text += b" " * (-len(text) % 8)
-    with path.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        file.flush()
-        for name in names:
-            np.ascontiguousarray(arrays[name]).tofile(file)
+    with replacing(Path(path)) as temporary, temporary.open("wb") as file:
+        write_arrays(file, dict(sorted(arrays.items())), metadata)
 
 
 def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix:
@@ -92,20 +66,9 @@ def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix
     )
 
 
-def is_binned_file(path: Path) -> bool:
-    """Whether the first bytes are those of a safetensors file; text cannot begin like one."""
-    with path.open("rb") as file:
-        start = file.read(9)
-    return len(start) == 9 and start[8:] == b"{" and _header_length(start) <= _LARGEST_HEADER
-
-
-def _header_length(start: bytes) -> int:
-    return struct.unpack("<Q", start[:8])[0]
-
-
 def load_binned(path: Path) -> Dataset:
     """Load a dataset that `Dataset.save` wrote; the bins stay in the file until they are used."""
-    arrays = _ArrayFile(path)
+    arrays = _BinnedFile(path)
     bins = _load_bins(arrays, path)
     n_rows = bins.blocks.shape[1]
     offsets = arrays.read("offsets", np.int64)
@@ -128,7 +91,7 @@ def load_binned(path: Path) -> Dataset:
     return Dataset.of(queries, FeatureBins(bins, names))
 
 
-def _load_pairs(arrays: _ArrayFile, offsets: np.ndarray, path: Path) -> Preferences | None:
+def _load_pairs(arrays: _BinnedFile, offsets: np.ndarray, path: Path) -> Preferences | None:
     if "pair_first" not in arrays:
         return None
     first, other, probability, weight = (
@@ -146,13 +109,13 @@ def _load_pairs(arrays: _ArrayFile, offsets: np.ndarray, path: Path) -> Preferen
     return Preferences(offsets, first, other, probability, weight)
 
 
-def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:
+def _load_bins(arrays: _BinnedFile, path: Path) -> BinnedMatrix:
     blocks = arrays.map("blocks", np.uint8)
     edges = arrays.read("edges", np.float64)
     edge_offsets = arrays.read("edge_offsets", np.int64)
     try:
         n_features, max_bins = (int(arrays.metadata[key]) for key in ("n_features", "max_bins"))
-    except (KeyError, ValueError, TypeError) as error:
+    except (KeyError, ValueError) as error:
         raise _damaged(path, "its header lacks n_features or max_bins") from error
     if n_features < 1 or not 2 <= max_bins <= 255:
         raise _damaged(path, f"it has {n_features} features and max_bins={max_bins}")
@@ -164,39 +127,29 @@ def _load_bins(arrays: _ArrayFile, path: Path) -> BinnedMatrix:
     return BinnedMatrix(blocks, n_features, BinMapper(edges, edge_offsets, max_bins))
 
 
-def _load_names(metadata: dict[str, Any], n_features: int, path: Path) -> list[str] | None:
+def _load_names(metadata: dict[str, str], n_features: int, path: Path) -> list[str] | None:
     if "feature_names" not in metadata:
         return None
     try:
         names = json.loads(metadata["feature_names"])
-    except (ValueError, TypeError):
+    except (ValueError, RecursionError):
         names = None
-    if not isinstance(names, list) or len(names) != n_features:
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not texts or len(names) != n_features:
         raise _damaged(path, f"its feature names are not a list of {n_features}")
-    return [str(name) for name in names]
+    return names
 
 
-class _ArrayFile:
-    """A safetensors file whose sizes have been verified."""
+class _BinnedFile:
+    """The arrays of a binned file, of the types and lengths that are asked for."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            length = _header_length(file.read(8))
-            header = file.read(min(length, size))
-        if 8 + length > size:
-            raise _damaged(path, "it ends inside its header")
         try:
-            self._entries: dict[str, Any] = dict(json.loads(header))
-            self.metadata: dict[str, Any] = dict(self._entries.pop("__metadata__", {}))
-            ends = [index(entry["data_offsets"][1]) for entry in self._entries.values()]
-        except (ValueError, KeyError, TypeError, IndexError) as error:
-            raise _damaged(path, "its header is not that of a safetensors file") from error
+            self._arrays, self.metadata = map_arrays(path, lambda why: _damaged(path, why))
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror}") from error
         self._check_format()
-        self._data = 8 + length
-        if self._data + max(ends, default=0) != size:
-            raise _damaged(path, "its size is not what its header says")
 
     def _check_format(self) -> None:
         if self.metadata.get("format") != _FORMAT:
@@ -212,22 +165,12 @@ class _ArrayFile:
 
     def map(self, name: str, dtype: Any) -> np.ndarray:
         """An array whose bytes stay in the file until they are used."""
-        try:
-            entry = self._entries[name]
-            found = _DTYPES[entry["dtype"]]
-            shape = tuple(map(index, entry["shape"]))
-            start, end = map(index, entry["data_offsets"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise _damaged(self.path, f"the array {name!r} is not in it") from error
-        n_bytes = int(np.prod(shape, dtype=object)) * np.dtype(found).itemsize
-        if found is not dtype or min(shape, default=1) < 0 or start < 0 or end - start != n_bytes:
+        if name not in self._arrays:
+            raise _damaged(self.path, f"the array {name!r} is not in it")
+        array = self._arrays[name]
+        if array.dtype != dtype:
             raise _damaged(self.path, f"the array {name!r} has the wrong type or size")
-        if n_bytes == 0:
-            return np.empty(shape, dtype=dtype)
-        # Copy-on-write: the file is never changed, and kernels see a plain writable array, so
-        # that they are not compiled a second time for a read-only one.
-        mapped = np.memmap(self.path, dtype, "c", offset=self._data + start, shape=shape)
-        return mapped.view(np.ndarray)
+        return array
 
     def read(self, name: str, dtype: Any) -> np.ndarray:
         """A one-dimensional array in memory."""
@@ -238,7 +181,7 @@ class _ArrayFile:
 
     def read_optional(self, name: str, dtype: Any, length: int) -> np.ndarray | None:
         """As `read`, of the given length; None if the file has no such array."""
-        if name not in self._entries:
+        if name not in self._arrays:
             return None
         array = self.read(name, dtype)
         if len(array) != length:
@@ -246,7 +189,7 @@ class _ArrayFile:
         return array
 
     def __contains__(self, name: str) -> bool:
-        return name in self._entries
+        return name in self._arrays
 
 
 def _damaged(path: Path, reason: str) -> DataError:
@@ -269,7 +212,7 @@ def _id_arrays(qids: np.ndarray) -> dict[str, np.ndarray]:
     return {"qid_bytes": np.frombuffer(b"".join(texts), np.uint8), "qid_offsets": ends}
 
 
-def _load_ids(arrays: _ArrayFile, n_queries: int, path: Path) -> np.ndarray:
+def _load_ids(arrays: _BinnedFile, n_queries: int, path: Path) -> np.ndarray:
     if "qids" in arrays:
         qids = arrays.read("qids", np.int64)
     else:

@@ -14,7 +14,8 @@ from rankinite.binning import BinMapper
 from rankinite.data.dataset import Dataset
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.formats import tables
-from rankinite.formats.binned_file import is_binned_file, load_binned
+from rankinite.formats.array_file import is_array_file
+from rankinite.formats.binned_file import load_binned
 from rankinite.formats.files import check_readable
 from rankinite.formats.streaming import bin_in_pieces
 from rankinite.formats.svmlight import no_features, read_svmlight
@@ -79,7 +80,7 @@ def read(
             f"document={document!r} names a column, and {place} has none: "
             "leave it out, and name documents by their rows"
         )
-    if is_binned_file(place):
+    if is_array_file(place):
         return load_binned(place)
     mapper = None if like is None else like.mapper(255 if max_bins is None else max_bins)
     binning = None if max_bins is None and like is None else (max_bins or 255, mapper)

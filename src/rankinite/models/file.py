@@ -16,29 +16,36 @@ from typing import Any
 import numpy as np
 
 from rankinite.errors import ModelFileError
+from rankinite.formats.array_file import DTYPES, Arrays, Metadata, read_arrays, write_arrays
 from rankinite.formats.files import replacing
 
 FORMAT = "rankinite-model"
 VERSION = 1
+_DTYPES = tuple(DTYPES.values())
 
 State = dict[str, Any]
-Arrays = dict[str, np.ndarray]
 
 
 def write_model(path: str | os.PathLike[str], state: State, arrays: Arrays) -> None:
     """Write a model whole or not at all: to a file beside `path`, then renamed."""
-    from safetensors.numpy import save
-
+    # An array without a dimension gets one.
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    for name, array in arrays.items():
+        if array.dtype not in _DTYPES:
+            raise ModelFileError(
+                f"the array {name!r} is of type {array.dtype}, which a model file cannot hold: "
+                "use another type"
+            )
     header = {
         "format": FORMAT,
         "version": VERSION,
         "state": state,
         "sha256": _checksum(state, arrays),
     }
-    content = save(arrays, metadata={"rankinite": json.dumps(header, sort_keys=True)})
+    metadata = {"rankinite": json.dumps(header, sort_keys=True)}
+    names = sorted(arrays, key=lambda name: (_DTYPES.index(arrays[name].dtype), name))
     with replacing(Path(path), ModelFileError) as temporary, temporary.open("wb") as file:
-        file.write(content)
+        write_arrays(file, {name: arrays[name] for name in names}, metadata)
         file.flush()
         # A checkpoint must outlive the machine, not only the process.
         os.fsync(file.fileno())
@@ -46,19 +53,17 @@ def write_model(path: str | os.PathLike[str], state: State, arrays: Arrays) -> N
 
 def read_model(path: str | os.PathLike[str]) -> tuple[State, Arrays]:
     """Read state and arrays, after checking format, version and checksum."""
-    from safetensors import SafetensorError, safe_open
-
     try:
-        Path(path).open("rb").close()
-        with safe_open(path, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        arrays, metadata = read_arrays(Path(path), lambda why: _not_whole(path, why))
     except OSError as error:
         raise ModelFileError(f"cannot read the model file {path}: {error.strerror}") from error
-    except SafetensorError as error:
-        raise ModelFileError(
-            f"{path} is not a whole model file of rankinite ({error}): it is truncated or foreign"
-        ) from error
+    try:
+        return _checked_state(path, metadata, arrays), arrays
+    except RecursionError as error:
+        raise _not_whole(path, "its state is lists in lists without end") from error
+
+
+def _checked_state(path: str | os.PathLike[str], metadata: Metadata, arrays: Arrays) -> State:
     try:
         header = json.loads(metadata["rankinite"])
         known = header["format"] == FORMAT
@@ -77,13 +82,20 @@ def read_model(path: str | os.PathLike[str]) -> tuple[State, Arrays]:
             f"{path} was altered after it was saved (its checksum differs): "
             "restore it from where it came from"
         )
-    return state, arrays
+    return state
+
+
+def _not_whole(path: str | os.PathLike[str], reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{path} is not a whole model file of rankinite ({reason}): it is truncated or foreign"
+    )
 
 
 def _checksum(state: State, arrays: Arrays) -> str:
+    """Of arrays that are contiguous."""
     digest = hashlib.sha256(json.dumps(state, sort_keys=True).encode())
     for name in sorted(arrays):
         array = arrays[name]
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(array.data)
     return digest.hexdigest()

@@ -70,12 +70,13 @@ def from_state(state: State, arrays: Arrays) -> Any:
             f"the model file holds a {kind}, which this release does not know: "
             "use the release that wrote it, or a newer one"
         )
-    home = getattr(importlib.import_module(_HOMES[kind]), kind)
     try:
+        home = getattr(importlib.import_module(_HOMES[kind]), kind)
         return home.from_state(state, arrays)
     except ModelFileError:
         raise
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
+    # A RecursionError: models in models in models.
+    except (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError) as error:
         raise ModelFileError(
             f"the model file's {kind} is incomplete or damaged ({error!r}): save the model again"
         ) from error
