@@ -12,12 +12,12 @@ from tests.naive import lambdas as naive
 from tests.naive import measures as naive_measures
 
 
-def twin_costs(twin, labels, scores, weights=None, **options):
+def twin_costs(twin, labels, scores, weights=None, round_number=0, **options):
     keys = random_keys(sum(map(len, labels)))
     found, first = [], 0
     for own_labels, own_scores in zip(labels, scores, strict=True):
         last = first + len(own_labels)
-        order = naive.ranking(own_scores, keys[first:last], derive_seed(0, 0, "ties"))
+        order = naive.ranking(own_scores, keys[first:last], derive_seed(0, round_number, "ties"))
         own = None if weights is None else weights[first:last]
         found.append(naive.cost(twin, own_labels, own_scores, order, weights=own, **options))
         first = last
@@ -27,8 +27,7 @@ def twin_costs(twin, labels, scores, weights=None, **options):
 def costs(spec, labels, scores, **options):
     found = gradients(spec, labels, **options)
     flat = np.concatenate(scores)
-    found(flat, 0)
-    return found.costs(flat)
+    return found.costs(flat, 0)
 
 
 @with_twin
@@ -89,7 +88,7 @@ def test_selected_queries_have_the_gradients_that_they_have_among_all(spec):
     flat = np.concatenate(scores)
     whole = gradients(spec, labels, truncation=4, **weights)
     lam, w = whole(flat, 3)
-    of_queries = whole.costs(flat)
+    of_queries = whole.costs(flat, 3)
     borders = whole.offsets[1:-1]
     for chosen in ([4], [5, 0, 2], [2], [1, 1, 6]):
         part = whole.select(np.array(chosen))
@@ -98,7 +97,46 @@ def test_selected_queries_have_the_gradients_that_they_have_among_all(spec):
         for a, b in zip(found, (lam, w), strict=True):
             expected = np.concatenate([np.split(b, borders)[query] for query in chosen])
             np.testing.assert_array_equal(a, expected)
-        np.testing.assert_allclose(part.costs(some), of_queries[chosen], rtol=1e-12)
+        np.testing.assert_allclose(part.costs(some, 3), of_queries[chosen], rtol=1e-12)
+
+
+@pytest.mark.parametrize("spec", ["ndcg", "ndcg@3", "err", "map", "pairs", SlowNDCG()], ids=str)
+@pytest.mark.parametrize("options", [{}, {"truncation": 3}, {"normalize": True}], ids=str)
+def test_costs_are_those_of_the_scores_whatever_was_computed_before(spec, options):
+    twin = TWINS[spec] if isinstance(spec, str) else naive_measures.ndcg
+    labels, scores = some_queries(seed=7, largest=20)
+    flat, others = np.concatenate(scores), -np.concatenate(scores)
+    in_twin = {"top": options.get("truncation"), "normalize": options.get("normalize", False)}
+    found = gradients(spec, labels, **options)
+    for round_number in (0, 1):
+        expected = twin_costs(twin, labels, scores, round_number=round_number, **in_twin)
+        # Before any λs in the first round, after those at other scores in the second.
+        np.testing.assert_allclose(found.costs(flat, round_number), expected, rtol=1e-9)
+        found(others, round_number)
+        np.testing.assert_allclose(found.costs(flat, round_number), expected, rtol=1e-9)
+        found(others, 1 - round_number)
+
+
+@pytest.mark.parametrize("spec", ["ndcg", "ndcg@3", "err", "map", "pairs", SlowNDCG()], ids=str)
+def test_lambdas_with_their_costs_are_both(spec):
+    labels, scores = some_queries(seed=8, largest=20)
+    flat = np.concatenate(scores)
+    weights = {"weight": np.random.default_rng(9).uniform(0, 2, len(flat))}
+    lam, w, found = gradients(spec, labels, **weights).with_costs(flat, 2)
+    np.testing.assert_array_equal((lam, w), gradients(spec, labels, **weights)(flat, 2))
+    np.testing.assert_array_equal(found, gradients(spec, labels, **weights).costs(flat, 2))
+
+
+@pytest.mark.parametrize("spec", ["ndcg@3", "map", SlowNDCG()], ids=str)
+def test_lambdas_of_one_query_are_those_among_all(spec):
+    labels, scores = some_queries(seed=10)
+    flat = np.concatenate(scores)
+    whole = gradients(spec, labels)
+    lam, w = whole(flat, 1)
+    at = whole.round(flat, 1, *np.full((2, len(flat)), np.nan))
+    for query in range(len(labels)):
+        whole.write_query(query, at)
+    np.testing.assert_array_equal((at.lam, at.curvature), (lam, w))
 
 
 def test_costs_do_not_depend_on_threads():

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from rankinite.nets._epoch_kernels import Net, Rows
 from rankinite.nets.net import first_weights, width_of
 from tests.naive import nets as naive
 
@@ -32,10 +33,12 @@ class Case:
         top += rng.normal(size=len(top))
 
     @property
-    def arguments(self):
-        """The first arguments of a kernel of an epoch."""
+    def rows(self):
         flat = self.X.reshape(-1)
-        return self.order, self.offsets, flat, self.n_features, self.start, self.factor
+        return Rows(self.offsets, flat, self.n_features, self.start, self.factor)
+
+    def net(self, weights):
+        return Net(weights, self.width)
 
     def twin(self, weights=None):
         weights = self.weights if weights is None else weights

@@ -18,7 +18,7 @@ HIDDEN = [0, 3, 4, 10]
 
 def run_ranknet(epoch, case, rate=0.05, sigma=0.8):
     weights, costs = case.weights.copy(), np.zeros(len(case.offsets) - 1)
-    good = epoch(*case.arguments, rate, weights, case.width, case.lower, sigma, costs)
+    good = epoch(case.order, case.rows, case.net(weights), rate, case.lower, sigma, costs)
     return weights, costs, good
 
 
@@ -90,9 +90,8 @@ def run_lambdarank(case, spec, rate=0.05, epoch=3, **options):
     )
     weights = case.weights.copy()
     scores, lam, curvature = np.zeros((3, len(case.X)))
-    arguments = gradients.arguments(scores, epoch, lam, curvature)
-    good = lambda_epoch(*case.arguments, rate, weights, case.width, scores, lam, arguments)
-    assert good
+    at = gradients.round(scores, epoch, lam, curvature)
+    assert lambda_epoch(case.order, case.rows, case.net(weights), rate, gradients.setup, at)
     return weights
 
 

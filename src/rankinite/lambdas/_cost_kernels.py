@@ -1,21 +1,42 @@
 """Kernels of the cost whose gradient the λs are: Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of a query.
 
-They read the ranking that the λs were taken at, and nothing else of theirs. Sums are of float64.
+They take the ranking from what is kept from round to round, where the λs or `rank_queries` leave
+it: costs and λs of one call are those of one ranking. Sums are of float64.
 With E = exp(σ(s − s_max)) of each document there is no exponential a pair, and with b ≤ a the E of
 two documents log(1 + b/a) = 2 artanh(b / (2a + b)): one division and a short series.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankinite._numba import SUM_IN_ANY_ORDER, kernel
-from rankinite.lambdas._lambda_kernels import CLOSE
-from rankinite.measures._swap_kernels import swap_terms
-from rankinite.measures.codes import PAIRS
+from rankinite.lambdas._query_kernels import CLOSE, longest_of, ranked_terms
 
 # Scores further apart than this, in units of 1/σ, have no E.
 SAFE_RANGE = 600.0
 # The series stops here: b / (2a + b) is at most a third, and the rest is below 1e-14 of the sum.
 TERMS = 13
+
+
+class Ranked(NamedTuple):
+    """The documents of a query in rank order, float64 of shape (n,) each.
+
+    Attributes
+    ----------
+    s : σ·scores
+    e : exp(s − highest s)
+    weight : of a document; a pair has the mean of its two
+    G, S, U, V : terms of `swap_terms`
+    """
+
+    s: np.ndarray
+    e: np.ndarray
+    weight: np.ndarray
+    G: np.ndarray
+    S: np.ndarray
+    U: np.ndarray
+    V: np.ndarray
 
 
 @kernel(inline="always")
@@ -61,9 +82,11 @@ def cost_from_deltas(deltas, s, labels, weight, top, normalize):
 
 
 @kernel(fastmath=SUM_IN_ANY_ORDER)
-def _near_row(i, gain, scale, level, e, s, weight, G, V, cap, normalize):
+def _near_row(i, ranked, cap, normalize):
     """Cost and forces of document i with those ranked below it; see `_cost_from_terms`."""
+    s, e, weight, G, S, U, V = ranked
     e_i, s_i, weight_i = e[i], s[i], weight[i]
+    gain, scale, level = G[i], S[i], U[i]
     e, s, weight, G, V = e[i + 1 :], s[i + 1 :], weight[i + 1 :], G[i + 1 :], V[i + 1 :]
     cost, total = 0.0, 0.0
     for j in range(s.shape[0]):
@@ -81,8 +104,10 @@ def _near_row(i, gain, scale, level, e, s, weight, G, V, cap, normalize):
 
 
 @kernel()
-def _far_row(i, gain, scale, level, s, weight, G, V, cap, normalize):
+def _far_row(i, ranked, cap, normalize):
     """As `_near_row`, for scores too far apart: an exponential and a logarithm a pair."""
+    s, _, weight, G, S, U, V = ranked
+    gain, scale, level = G[i], S[i], U[i]
     cost, total = 0.0, 0.0
     for j in range(i + 1, s.shape[0]):
         won = gain - G[j]
@@ -95,11 +120,12 @@ def _far_row(i, gain, scale, level, s, weight, G, V, cap, normalize):
 
 
 @kernel()
-def _cost_from_terms(e, s, weight, G, S, U, V, top, cap, normalize):
-    """Cost of one query in rank order from σ·scores and the terms of `swap_terms`.
+def _cost_from_terms(ranked, top, cap, normalize):
+    """Cost of one query from its scores and terms; `ranked.e` is written.
 
-    Differences of G count up to `cap`; `e` is written.
+    Differences of G count up to `cap`.
     """
+    s, e = ranked.s, ranked.e
     n = s.shape[0]
     highest, lowest = -np.inf, np.inf
     for p in range(n):
@@ -111,70 +137,52 @@ def _cost_from_terms(e, s, weight, G, S, U, V, top, cap, normalize):
     cost, total = 0.0, 0.0
     for i in range(min(top, n - 1)):
         if near:
-            c, force = _near_row(i, G[i], S[i], U[i], e, s, weight, G, V, cap, normalize)
+            c, force = _near_row(i, ranked, cap, normalize)
         else:
-            c, force = _far_row(i, G[i], S[i], U[i], s, weight, G, V, cap, normalize)
+            c, force = _far_row(i, ranked, cap, normalize)
         cost += c
         total += force
     return _compressed(cost, total, normalize)
 
 
 @kernel()
-def all_costs(
-    first_query,
-    last_query,
-    code,
-    scores,
-    grades,
-    discounts,
-    norms,
-    blank,
-    offsets,
-    top,
-    sigma,
-    normalize,
-    by_grade,
-    own,
-    orders,
-    weight,
-    costs,
-):
+def all_costs(first_query, last_query, settings, queries, orders, scores, weight, costs):
     """Cost of each query from `first_query` to `last_query`.
-
-    The arguments are those of `all_lambdas`, with the rankings in `orders` that it left there.
 
     Parameters
     ----------
+    first_query, last_query : int
+    settings : LambdaSettings
+    queries : GradedQueries
+    orders : ndarray of int32, shape (n_rows,)
+        The ranking of each query at these scores, by place in grade order.
+    scores : ndarray of float64, shape (n_rows,)
     weight : ndarray of float64, shape (n_rows,)
         Of the documents; a pair has the mean of its two.
     costs : ndarray of float64, shape (n_queries,)
         Output.
     """
-    longest = 0
+    offsets, by_grade, blank = queries.offsets, queries.by_grade, queries.blank
+    general, sigma = settings.general, settings.sigma
+    work = np.empty((8, longest_of(first_query, last_query, offsets)))
+    terms = work[4:]
     for query in range(first_query, last_query):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-    work = np.empty((8, longest))
-    for query in range(first_query, last_query):
-        first, n = offsets[query], offsets[query + 1] - offsets[query]
+        first, last = offsets[query], offsets[query + 1]
+        n = last - first
         costs[query] = 0.0
         if n < 2 or blank[query]:
             continue
-        e, s, pull, ranked = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
-        G, S, U, V = work[4, :n], work[5, :n], work[6, :n], work[7, :n]
+        s, e, pull, ranked_grades = work[0, :n], work[1, :n], work[2, :n], work[3, :n]
+        order, norms = orders[first:last], queries.norms[query]
+        grades, own = queries.grades[first:last], queries.own[first:last]
         for p in range(n):
-            place = first + orders[first + p]
-            row = first + by_grade[place]
-            ranked[p] = grades[place]
+            row = first + by_grade[first + order[p]]
             s[p] = sigma * scores[row]
             pull[p] = weight[row]
-        if code == PAIRS:
-            # A pair counts 1, whatever the difference of its labels.
+        cap = ranked_terms(general, settings, norms, grades, own, order, ranked_grades, terms)
+        if general is None:
             for p in range(n):
-                G[p] = -own[first + orders[first + p]]
-                S[p] = 1.0
-                U[p] = 1.0
-                V[p] = 0.0
-        else:
-            swap_terms(code, ranked, discounts, norms[query], G, S, U, V)
-        cap = 1.0 if code == PAIRS else np.inf
-        costs[query] = _cost_from_terms(e, s, pull, G, S, U, V, top, cap, normalize)
+                terms[1, p] = 1.0
+                terms[3, p] = terms[2, p]
+        ranked = Ranked(s, e, pull, terms[0, :n], terms[1, :n], terms[2, :n], terms[3, :n])
+        costs[query] = _cost_from_terms(ranked, settings.top, cap, settings.normalize)

@@ -11,6 +11,8 @@ A force is rounded to an integer in units that are a power of two. So sums do no
 order of the documents, on the number of threads or on the width of the vectors.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankinite._numba import kernel
@@ -28,6 +30,44 @@ STEPS = 2.0**24
 SAFE_RANGE = 64.0
 # Sums of as many forces as a chunk has documents fit 32 bits if a force is below 2 to this.
 FORCE_BITS = 24
+
+
+class Rule(NamedTuple):
+    """How the scores and the grades of a pair make its force.
+
+    Attributes
+    ----------
+    s : ndarray of float64, shape (n,)
+        σ·scores in grade order.
+    highest : float
+        The highest of them.
+    near : bool
+        Whether they all have a place on the grid of scores.
+    close : float32
+    slope : float
+        |ΔZ| is divided by `close` + `slope`·|s_i − s_j|.
+    cap : float32
+        Differences of G count up to this.
+    """
+
+    s: np.ndarray
+    highest: float
+    near: bool
+    close: np.float32
+    slope: float
+    cap: np.float32
+
+
+@kernel(inline="always")
+def place_of(k):
+    """Where the chunks hold the document at place k in grade order."""
+    return np.uint64(k // CHUNK * SIZE + k % CHUNK)
+
+
+@kernel(inline="always")
+def _document_at(place):
+    """The place in grade order of the document that the chunks hold at `place`."""
+    return np.int64(place) // SIZE * CHUNK + np.int64(place) % SIZE
 
 
 @kernel()
@@ -65,7 +105,7 @@ def differences(chunks, grade, first, count, cap):
 
 
 @kernel(inline="always")
-def _delta(chunks, s_i, u_i, v_i, j, general):
+def _delta(general, chunks, s_i, u_i, v_i, j):
     """|ΔZ| of a pair over the difference of G (see `swap_terms`); S = 1, V = U if not general."""
     if general is None:
         return abs(u_i - chunks[j + U])
@@ -75,7 +115,7 @@ def _delta(chunks, s_i, u_i, v_i, j, general):
 
 
 @kernel(forceinline=True)
-def near_row(chunks, i, first, count, close, general):
+def near_row(general, chunks, i, first, count, close):
     """Forces that document `i` wins from `count` others, a multiple of LANES, from `first` on.
 
     With |ΔZ| of the pair, the E of both and `gap` = `close` + |s_i − s_j| (or `close` alone, where
@@ -84,12 +124,12 @@ def near_row(chunks, i, first, count, close, general):
 
     Parameters
     ----------
+    general : None or True
+        None if only weights are traded. It is a type of its own: a loop without the rest.
     chunks : ndarray of float32
     i, first, count : uint64
         The places of the documents in `chunks`. The others lie in one chunk.
     close : float32
-    general : None or True
-        None if only weights are traded. It is a type of its own: a loop without the rest.
 
     Returns
     -------
@@ -105,7 +145,7 @@ def near_row(chunks, i, first, count, close, general):
     for k in range(count // LANES * LANES):
         j = first + k
         e_j = chunks[j + E]
-        delta = chunks[j + WON] * _delta(chunks, s_i, u_i, v_i, j, general)
+        delta = chunks[j + WON] * _delta(general, chunks, s_i, u_i, v_i, j)
         steps = np.int32(at_i - np.float32(chunks[j + AT]).view(np.int32))
         gap = close + np.float32(np.int32(abs(steps)))
         inverse = one / ((e_i + e_j) * gap)
@@ -141,19 +181,20 @@ def far_force(delta, lead, close, slope):
 
 
 @kernel()
-def far_row(chunks, i, first, count, close, general, sign, s_own, s, slope):
+def far_row(general, chunks, i, first, count, sign, rule):
     """As `near_row`, for scores too far apart for the grid: one exponential a pair.
 
-    `s` are the σ·scores of the others, and `s_own` that of document i; with `sign` −1 they are
-    turned round.
+    With `sign` −1 all scores are turned round.
     """
+    s_own, s = rule.s[_document_at(i)], rule.s[_document_at(first) :]
+    close, slope = rule.close, rule.slope
     s_i, u_i, v_i = chunks[i + S], chunks[i + U], chunks[i + V]
     forces, bends, largest = np.int32(0), np.int32(0), np.int32(0)
     for k in range(count):
         j = first + k
         if chunks[j + WON] == 0.0:
             continue
-        delta = np.float64(chunks[j + WON]) * _delta(chunks, s_i, u_i, v_i, j, general)
+        delta = np.float64(chunks[j + WON]) * _delta(general, chunks, s_i, u_i, v_i, j)
         force, bend = far_force(delta, sign * (s_own - s[k]), close, slope)
         # Beyond this the units are wrong anyway, and the integers must not overflow.
         force = min(force, 2.0**30)

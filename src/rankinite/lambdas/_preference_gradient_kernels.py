@@ -5,6 +5,7 @@ float64 and does not depend on the order of its pairs (`measures._preference_ker
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,22 +16,48 @@ from rankinite.measures._pair_measure_kernels import largest, rounded, unit_of
 LEAST = 1e-280
 
 
+class Pairs(NamedTuple):
+    """Preference pairs of all queries (`rankinite.data.preferences`).
+
+    Attributes
+    ----------
+    first, other : ndarray of int64, shape (n_pairs,)
+        Rows.
+    probability, weight : ndarray of float64, shape (n_pairs,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Of the pairs of each query.
+    """
+
+    first: np.ndarray
+    other: np.ndarray
+    probability: np.ndarray
+    weight: np.ndarray
+    offsets: np.ndarray
+
+    @classmethod
+    def of(cls, preferences):
+        """The pairs of `Preferences`."""
+        return cls(*(getattr(preferences, name) for name in cls._fields))
+
+
 @kernel()
-def pair_lambdas(start, first, other, probability, weight, scores, sigma, lam, w):
+def pair_lambdas(query, pairs, start, scores, sigma, lam, w):
     """λ and w of the documents of one query, from its pairs.
 
     Parameters
     ----------
+    query : int
+    pairs : Pairs
     start : int
         The row of the query's first document.
-    first, other : ndarray of int64, shape (n_pairs,)
-        Rows, counted as `start` is.
-    probability, weight : ndarray of float64, shape (n_pairs,)
     scores : ndarray of float64, shape (n_docs,)
     sigma : float
     lam, w : ndarray of float64, shape (n_docs,)
         Output.
     """
+    begin, end = pairs.offsets[query], pairs.offsets[query + 1]
+    first, other = pairs.first[begin:end], pairs.other[begin:end]
+    probability, weight = pairs.probability[begin:end], pairs.weight[begin:end]
     n_docs, n_pairs = scores.shape[0], first.shape[0]
     top = scores[0]
     for document in range(n_docs):
@@ -63,39 +90,19 @@ def pair_lambdas(start, first, other, probability, weight, scores, sigma, lam, w
 
 
 @kernel()
-def preference_lambdas(
-    first_query,
-    last_query,
-    first,
-    other,
-    probability,
-    weight,
-    pair_offsets,
-    offsets,
-    scores,
-    sigma,
-    lam,
-    w,
-):
+def preference_lambdas(first_query, last_query, pairs, offsets, scores, sigma, lam, w):
     """λ and w of the documents of some queries.
 
     Parameters
     ----------
-    pair_offsets, offsets : ndarray of int64, shape (n_queries + 1,)
-        Of the pairs and of the rows of each query.
+    first_query, last_query : int
+    pairs : Pairs
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        Of the rows of each query.
     scores, lam, w : ndarray of float64, shape (n_rows,)
+    sigma : float
     """
     for query in range(first_query, last_query):
         start, stop = offsets[query], offsets[query + 1]
-        a, b = pair_offsets[query], pair_offsets[query + 1]
-        pair_lambdas(
-            start,
-            first[a:b],
-            other[a:b],
-            probability[a:b],
-            weight[a:b],
-            scores[start:stop],
-            sigma,
-            lam[start:stop],
-            w[start:stop],
-        )
+        own = scores[start:stop]
+        pair_lambdas(query, pairs, start, own, sigma, lam[start:stop], w[start:stop])

@@ -17,19 +17,15 @@ most, and no query drowns the others. This is not in the papers; LightGBM does i
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from rankinite._numba import in_threads, query_blocks
 from rankinite._ranges import ranges
-from rankinite.lambdas._cost_kernels import all_costs, cost_from_deltas
-from rankinite.lambdas._lambda_kernels import all_lambdas, lambdas_from_deltas
-from rankinite.lambdas._ranking_kernels import rank_documents
-from rankinite.measures import BuiltIn, Judged, Measure
-from rankinite.measures.codes import LAYERED, LINEAR
+from rankinite.lambdas._query_kernels import Round, Setup
+from rankinite.lambdas.built_in import BuiltInLambdas, lay_out
+from rankinite.lambdas.own_measure import OwnLambdas
+from rankinite.measures import BuiltIn, Measure
 from rankinite.order.canonical import Canonical
 from rankinite.order.seeds import derive_seed
 
@@ -70,21 +66,20 @@ class LambdaGradients:
         normalize: bool = False,
         seed: int = 0,
     ) -> None:
-        self.measure = measure
-        self.labels = labels
         self.offsets = offsets
-        self.keys = keys
-        self.sigma = float(sigma)
-        self.normalize = bool(normalize)
         self.seed = seed
-        sizes = np.diff(offsets)
-        self._factor = _document_factor(weight, query_weight, sizes)
-        self._orders = (np.arange(len(labels)) - np.repeat(offsets[:-1], sizes)).astype(np.int32)
-        self._judged = measure.judge(labels, offsets) if isinstance(measure, BuiltIn) else None
-        if self._judged is not None:
-            self._prepare(self._judged)
-        self._depth = int(sizes.max(initial=0)) if self._judged is None else self._judged.top
-        self._top = self._depth if truncation is None else min(self._depth, truncation)
+        self._factor = _document_factor(weight, query_weight, np.diff(offsets))
+        options: dict[str, Any] = {
+            "truncation": truncation,
+            "sigma": float(sigma),
+            "normalize": bool(normalize),
+        }
+        self._lambdas: BuiltInLambdas | OwnLambdas
+        if isinstance(measure, BuiltIn):
+            judged = measure.judge(labels, offsets)
+            self._lambdas = BuiltInLambdas(lay_out(judged, offsets, keys, **options))
+        else:
+            self._lambdas = OwnLambdas(measure, labels, offsets, keys, **options)
 
     @classmethod
     def on(cls, measure: Measure, order: Canonical, **options: Any) -> LambdaGradients:
@@ -99,153 +94,48 @@ class LambdaGradients:
             **options,
         )
 
-    def _prepare(self, judged: Judged) -> None:
-        """Lay out what stays from round to round: the queries in the order of their grades."""
-        sizes = np.diff(self.offsets)
-        query = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
-        by_grade = np.lexsort((-judged.grades, query))
-        self._grades = judged.grades[by_grade]
-        self._keys_by_grade = self.keys[by_grade]
-        change = np.flatnonzero((np.diff(self._grades) != 0) | (np.diff(query) != 0)) + 1
-        # There are as many of these as rows: nothing is kept longer or wider than need be.
-        del query
-        start = np.repeat(self.offsets[:-1], sizes)
-        by_grade -= start
-        self._by_grade = by_grade.astype(np.int32)
-        del by_grade
-        borders = np.concatenate([[0], change, [len(self._grades)]])
-        self._own = self._inside(borders[:-1], borders, start)
-        self._lower = self._inside(borders[1:], borders, start)
-        self._units = np.zeros(len(sizes), np.int64)
-        self._blocks = query_blocks(self.offsets, rows_a_block=2_000)
-
-    @staticmethod
-    def _inside(rows: np.ndarray, borders: np.ndarray, start: np.ndarray) -> np.ndarray:
-        """A row for each run between borders, as a place in its query for each row of the run."""
-        places = np.repeat(rows, np.diff(borders))
-        places -= start
-        return places.astype(np.int32)
-
     def __call__(self, scores: np.ndarray, round_number: int) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
-        lam = np.empty(len(scores))
-        curvature = np.empty(len(scores))
-        if self._judged is not None:
-            in_threads(
-                all_lambdas, self._blocks, *self.arguments(scores, round_number, lam, curvature)
-            )
-        else:
-            for query in range(len(self.offsets) - 1):
-                self.of_own_measure(query, scores, round_number, lam, curvature)
-        if self._factor is not None:
-            lam *= self._factor
-            curvature *= self._factor
-        return lam, curvature
+        at = self._new_round(scores, round_number)
+        self._lambdas.write(at)
+        return self._weighted(at)
+
+    def costs(self, scores: np.ndarray, round_number: int) -> np.ndarray:
+        """C = Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of every query, shape (n_queries,).
+
+        With |ΔZ| held as it is, −λ is the gradient of this cost (Burges 2010, section 7). Query
+        weights multiply. With weights of documents no cost has the gradient −λ; here a pair has the
+        mean of the two.
+        """
+        return self._lambdas.costs(scores, self._seed_of(round_number), self._pair_weight(scores))
+
+    def with_costs(
+        self, scores: np.ndarray, round_number: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """λ, w and `costs`, of one ranking."""
+        at = self._new_round(scores, round_number)
+        costs = self._lambdas.write_with_costs(at, self._pair_weight(scores))
+        return *self._weighted(at), costs
 
     @property
-    def has_kernel(self) -> bool:
-        """Whether the measure's λs come from `all_lambdas`; else it is one written in Python."""
-        return self._judged is not None
+    def setup(self) -> Setup | None:
+        """What the kernel `all_lambdas` takes; None for a measure that is written in Python."""
+        return self._lambdas.setup
+
+    def round(
+        self, scores: np.ndarray, round_number: int, lam: np.ndarray, curvature: np.ndarray
+    ) -> Round:
+        """A round at these scores, with these arrays for its λs, which have no weights."""
+        return Round(scores, self._seed_of(round_number), lam, curvature)
+
+    def write_query(self, query: int, at: Round) -> None:
+        """Write the λs of one query in a round, without weights."""
+        self._lambdas.write_query(query, at)
 
     @property
     def blank(self) -> np.ndarray:
-        """Queries without any λ, shape (n_queries,): no order of theirs is better than another."""
-        if self._judged is not None:
-            blank = self._judged.blank
-        else:
-            parts = np.split(self.labels, self.offsets[1:-1])
-            blank = np.array([self.measure.is_blank(labels) for labels in parts])
-        return blank | (np.diff(self.offsets) < 2)
-
-    def arguments(
-        self, scores: np.ndarray, round_number: int, lam: np.ndarray, curvature: np.ndarray
-    ) -> tuple:
-        """What `all_lambdas` takes after the first and last query; without weights."""
-        judged = self._judged
-        assert judged is not None
-        return (
-            None if judged.code in (LINEAR, LAYERED) else True,
-            judged.code,
-            scores,
-            self._grades,
-            judged.discounts,
-            judged.norms,
-            judged.blank,
-            self.offsets,
-            self._keys_by_grade,
-            derive_seed(self.seed, round_number, "ties"),
-            self._depth,
-            self._top,
-            self.sigma,
-            self.normalize,
-            self._by_grade,
-            self._lower,
-            self._own,
-            self._units,
-            self._orders,
-            lam,
-            curvature,
-        )
-
-    def of_own_measure(
-        self,
-        query: int,
-        scores: np.ndarray,
-        round_number: int,
-        lam: np.ndarray,
-        curvature: np.ndarray,
-    ) -> None:
-        """The slow path for a measure defined in Python: one query's λ and w, without weights.
-
-        They are written to the query's places in `lam` and `curvature`.
-        """
-        inside = slice(self.offsets[query], self.offsets[query + 1])
-        labels, order = self.labels[inside], self._orders[inside]
-        own = np.zeros((2, len(labels)))
-        if len(labels) >= 2 and not self.measure.is_blank(labels):
-            seed = derive_seed(self.seed, round_number, "ties")
-            spare = np.empty((3, len(labels)), np.int64)
-            rank_documents(scores[inside], self.keys[inside], seed, self._depth, order, spare)
-            ranked = labels[order]
-            deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
-            s = self.sigma * scores[inside][order]
-            lambdas_from_deltas(deltas, s, ranked, self._top, self.normalize, own[0], own[1])
-        lam[inside][order] = self.sigma * own[0]
-        curvature[inside][order] = self.sigma**2 * own[1]
-
-    def costs(self, scores: np.ndarray) -> np.ndarray:
-        """C = Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of every query, shape (n_queries,).
-
-        With |ΔZ| held as it is, −λ is the gradient of this cost (Burges 2010, section 7). Call it
-        after the λs at the same scores, whose ranking it takes. Query weights multiply. With
-        weights of documents no cost has the gradient −λ; here a pair has the mean of the two.
-        """
-        costs = np.zeros(len(self.offsets) - 1)
-        weight = np.ones(len(scores)) if self._factor is None else self._factor
-        judged = self._judged
-        if judged is None:
-            self._costs_of_own_measure(scores, weight, costs)
-            return costs
-        in_threads(
-            all_costs,
-            self._blocks,
-            judged.code,
-            scores,
-            self._grades,
-            judged.discounts,
-            judged.norms,
-            judged.blank,
-            self.offsets,
-            self._top,
-            self.sigma,
-            self.normalize,
-            self._by_grade,
-            self._own,
-            self._orders,
-            weight,
-            costs,
-        )
-        return costs
+        """GradedQueries without any λ, shape (n_queries,): no order of theirs is better than another."""
+        return self._lambdas.blank | (np.diff(self.offsets) < 2)
 
     def select(self, queries: np.ndarray) -> LambdaGradients:
         """The λ-gradients of some of the queries alone, whose documents follow each other.
@@ -260,34 +150,25 @@ class LambdaGradients:
         rows = ranges(self.offsets[queries], sizes)
         part = copy(self)
         part.offsets = np.concatenate([[0], np.cumsum(sizes)])
-        part.labels, part.keys = self.labels[rows], self.keys[rows]
         part._factor = None if self._factor is None else self._factor[rows]
-        part._orders = self._orders[rows]
-        if self._judged is not None:
-            part._judged = replace(
-                self._judged, norms=self._judged.norms[queries], blank=self._judged.blank[queries]
-            )
-            part._grades, part._keys_by_grade = self._grades[rows], self._keys_by_grade[rows]
-            part._by_grade = self._by_grade[rows]
-            part._own, part._lower = self._own[rows], self._lower[rows]
-            part._units = self._units[queries]
-            part._blocks = query_blocks(part.offsets, rows_a_block=2_000)
+        part._lambdas = self._lambdas.select(queries, part.offsets, rows)
         return part
 
-    def _costs_of_own_measure(
-        self, scores: np.ndarray, weight: np.ndarray, costs: np.ndarray
-    ) -> None:
-        for query, (first, last) in enumerate(pairwise(self.offsets)):
-            labels = self.labels[first:last]
-            if last - first < 2 or self.measure.is_blank(labels):
-                continue
-            order = self._orders[first:last]
-            ranked = labels[order]
-            deltas = np.ascontiguousarray(self.measure.swap_deltas(ranked), np.float64)
-            s = self.sigma * scores[first:last][order]
-            costs[query] = cost_from_deltas(
-                deltas, s, ranked, weight[first:last][order], self._top, self.normalize
-            )
+    def _seed_of(self, round_number: int) -> np.uint64:
+        return derive_seed(self.seed, round_number, "ties")
+
+    def _new_round(self, scores: np.ndarray, round_number: int) -> Round:
+        return self.round(scores, round_number, np.empty(len(scores)), np.empty(len(scores)))
+
+    def _weighted(self, at: Round) -> tuple[np.ndarray, np.ndarray]:
+        lam, curvature = at.lam, at.curvature
+        if self._factor is not None:
+            lam *= self._factor
+            curvature *= self._factor
+        return lam, curvature
+
+    def _pair_weight(self, scores: np.ndarray) -> np.ndarray:
+        return np.ones(len(scores)) if self._factor is None else self._factor
 
 
 def _document_factor(

@@ -27,6 +27,8 @@ other: the orders between them are never seen, and their changes add up to the r
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankinite._numba import kernel
@@ -40,48 +42,117 @@ CANCELLED = 1e-13
 # Changes this small beside the largest that one document can make are left out.
 NEGLIGIBLE = 1e-20
 
-# Columns of the array of bundles, a row of which fills a cache line.
+# Columns of the numbers of bundles, a row of which fills a cache line.
 A, B, GRADE, KEEP, ADD = range(5)
 
 
+class Measured(NamedTuple):
+    """What is to be measured.
+
+    Attributes
+    ----------
+    code : int
+        Of the measure, or `OWN`.
+    discounts : ndarray of float64, shape (≥ size of the largest query,)
+    norms : ndarray of float64, shape (n_queries, width)
+    top : int
+        The lowest rank that counts.
+    blank : ndarray of bool, shape (n_queries,)
+        Queries to leave out.
+    weights : ndarray of float64, shape (n_queries,)
+    """
+
+    code: int
+    discounts: np.ndarray
+    norms: np.ndarray
+    top: int
+    blank: np.ndarray
+    weights: np.ndarray
+
+
+class Bundles(NamedTuple):
+    """The n bundles of a query, numbered from 1 on; two that meet nobody stand beside them.
+
+    Attributes
+    ----------
+    numbers : ndarray of float64, shape (≥ n + 2, 8)
+        Line, mean grade, and what a bundle leaves to those below it.
+    begin : ndarray of uint64, shape (≥ n + 2,)
+        Where the documents of a bundle begin.
+    profile, extra : ndarray of float64, shape (≥ number of documents,)
+        What the places in a bundle count.
+    position_weights : ndarray of float64, shape (> number of documents,)
+    """
+
+    numbers: np.ndarray
+    begin: np.ndarray
+    profile: np.ndarray
+    extra: np.ndarray
+    position_weights: np.ndarray
+
+
+class Slots(NamedTuple):
+    """The slots of a query at the present α.
+
+    Attributes
+    ----------
+    bundle : ndarray of uint64, shape (≥ n + 2,)
+        The bundle in each slot.
+    place : ndarray of uint64, shape (≥ n + 2,)
+        The first position of each slot.
+    above : ndarray of float64, shape (≥ n + 2,)
+        What the slots above leave to each.
+    tree : ndarray of float64
+        The tournament of the neighbours' crossings.
+    """
+
+    bundle: np.ndarray
+    place: np.ndarray
+    above: np.ndarray
+    tree: np.ndarray
+
+
+class Course(NamedTuple):
+    """What the sweep of a query goes by.
+
+    Attributes
+    ----------
+    code, top : int
+    grades : ndarray of float64, shape (number of documents,)
+        By rank at the start.
+    weight : float
+        Multiplies changes.
+    scale : float
+        Changes up to this are left out.
+    convex : bool
+    latest : float
+        Crossings before this count.
+    base : uint64
+        Where the leaves of the tournament begin.
+    """
+
+    code: int
+    top: int
+    grades: np.ndarray
+    weight: float
+    scale: float
+    convex: bool
+    latest: float
+    base: np.uint64
+
+
 @kernel()
-def sweep_queries(
-    first_query,
-    last_query,
-    code,
-    convex,
-    high,
-    a,
-    b,
-    order,
-    ranked,
-    ends,
-    kept,
-    discounts,
-    norms,
-    top,
-    offsets,
-    blank,
-    weights,
-):
+def sweep_queries(first_query, last_query, measured, lines, start, offsets):
     """Find all α at which the measure of a query changes, for some queries.
 
     Parameters
     ----------
-    code : int
-        Of the measure, or `OWN`.
-    convex : bool
-    high : float
-    a, b : float64, shape (n_rows,)
-    order, ranked, ends, kept
-        As `order_queries` wrote them.
-    discounts : float64, shape (≥ size of the largest query,)
-    norms : float64, shape (n_queries, width)
-    top : int
-        The lowest rank that counts.
-    offsets : int64, shape (n_queries + 1,)
-    blank : bool, shape (n_queries,)
-    weights : float64, shape (n_queries,)
+    first_query, last_query : int
+    measured : Measured
+    lines : Lines
+    start : Start
+        As `order_queries` wrote it.
+    offsets : ndarray of int64, shape (n_queries + 1,)
 
     Returns
     -------
@@ -89,53 +160,70 @@ def sweep_queries(
         Where a query changes, and its weight times the change of its value; query after query,
         ascending in each.
     """
+    code, discounts, norms, top, blank, weights = measured
+    convex, _, high, a, b = lines
+    order, ranked, ends, kept = start
     longest = 1
     for q in range(first_query, last_query):
         longest = max(longest, offsets[q + 1] - offsets[q])
-    bundles, begin = np.zeros((longest + 2, 8)), np.empty(longest + 2, np.uint64)
-    profile, extra, position_weights = np.empty(longest), np.zeros(longest), np.empty(longest + 1)
-    slots, places = np.empty(longest + 2, np.uint64), np.empty(longest + 2, np.uint64)
-    above, tree = np.empty(longest + 2), np.empty(8 * longest + 16)
+    bundles, slots = _room(longest)
     alphas, changes = np.empty(256), np.empty(256)
     n_events = 0
     for q in range(first_query, last_query):
         n = 0 if blank[q] or weights[q] == 0.0 else kept[q]
         if n < 2:
             continue
-        rows = slice(offsets[q], offsets[q] + n)
-        n_bundles = _find_lines(
-            a[offsets[q] :], b[offsets[q] :], order[rows], ends[rows], bundles, begin
-        )
+        first = offsets[q]
+        rows = slice(first, first + n)
+        n_bundles = _find_lines(a[first:], b[first:], order[rows], ends[rows], bundles)
         if n_bundles < 2:
             continue
         grades = ranked[rows]
         scale = 0.0
         if code != OWN:
+            position_weights = bundles.position_weights
             _weigh_positions(code, discounts, norms[q], top, position_weights[: n + 1])
-            scale = _describe(code, grades, begin[: n_bundles + 2], top, bundles, profile, extra)
+            scale = _describe(code, grades, n_bundles, top, bundles)
             scale = NEGLIGIBLE * position_weights[0] * (1.0 if code == PAIRS else scale)
         latest = high - SAME * abs(high)
-        base = _start(convex, latest, bundles, begin[: n_bundles + 2], slots, places, above, tree)
-        while tree[1] < np.inf:
+        base = _start(convex, latest, bundles, n_bundles, slots)
+        course = Course(code, top, grades, weights[q], scale, convex, latest, base)
+        while slots.tree[1] < np.inf:
             if n_events == alphas.shape[0]:
                 alphas, changes = _longer(alphas), _longer(changes)
-            n_events = _sweep(
-                code, convex, latest, bundles, begin, grades, profile, extra, position_weights,
-                top, slots, places, above, tree, base, weights[q], scale,
-                alphas, changes, n_events,
-            )  # fmt: skip
+            n_events = _sweep(course, bundles, slots, alphas, changes, n_events)
     return alphas[:n_events].copy(), changes[:n_events].copy()
 
 
+@kernel(inline="always")
+def _room(longest):
+    """Room for the bundles and the slots of queries of up to `longest` documents."""
+    bundles = Bundles(
+        np.zeros((longest + 2, 8)),
+        np.empty(longest + 2, np.uint64),
+        np.empty(longest),
+        np.zeros(longest),
+        np.empty(longest + 1),
+    )
+    slots = Slots(
+        np.empty(longest + 2, np.uint64),
+        np.empty(longest + 2, np.uint64),
+        np.empty(longest + 2),
+        np.empty(8 * longest + 16),
+    )
+    return bundles, slots
+
+
 @kernel()
-def _find_lines(a, b, order, ends, bundles, begin):
+def _find_lines(a, b, order, ends, bundles):
     """Write the lines of the bundles and where their documents begin; returns their number."""
+    numbers, begin, _, _, _ = bundles
     n_bundles = 0
     start = 0
     while start < order.shape[0]:
         n_bundles += 1
-        bundles[n_bundles, A] = a[order[start]]
-        bundles[n_bundles, B] = b[order[start]]
+        numbers[n_bundles, A] = a[order[start]]
+        numbers[n_bundles, B] = b[order[start]]
         begin[n_bundles] = start
         start = ends[start]
     begin[n_bundles + 1] = start
@@ -156,29 +244,30 @@ def _weigh_positions(code, discounts, norms, top, position_weights):
 
 
 @kernel()
-def _describe(code, grades, begin, top, bundles, profile, extra):
+def _describe(code, grades, n_bundles, top, bundles):
     """Write what the measure has to know of each bundle; returns the largest grade."""
+    numbers, begin, profile, extra, _ = bundles
     largest = 0.0
-    for i in range(1, begin.shape[0] - 1):
+    for i in range(1, n_bundles + 1):
         first, last = begin[i], begin[i + 1]
         total = 0.0
         for t in range(first, last):
             total += grades[t]
             largest = max(largest, abs(grades[t]))
         mean = total / (last - first)
-        bundles[i, GRADE] = mean
-        bundles[i, KEEP] = 1.0
-        bundles[i, ADD] = 0.0
+        numbers[i, GRADE] = mean
+        numbers[i, KEEP] = 1.0
+        numbers[i, ADD] = 0.0
         if code == CASCADE:
-            bundles[i, KEEP] = _stops(grades[first:last], top, profile[first:last])
+            numbers[i, KEEP] = _stops(grades[first:last], top, profile[first:last])
         elif code == FIRST:
-            bundles[i, KEEP] = 1.0 if total == 0.0 else 0.0
+            numbers[i, KEEP] = 1.0 if total == 0.0 else 0.0
             _first_hits(total, profile[first:last])
         else:
             for t in range(first, last):
                 profile[t] = mean
         if code == PRECISIONS:
-            bundles[i, ADD] = total
+            numbers[i, ADD] = total
             # If the t-th is relevant, each of those before it is so with this chance.
             rate = (total - 1.0) / (last - first - 1) if last > first + 1 else 0.0
             for t in range(first, last):
@@ -221,41 +310,42 @@ def _first_hits(relevant, profile):
 
 
 @kernel(forceinline=True)
-def _crossing(convex, latest, bundles, upper, lower):
+def _crossing(convex, latest, numbers, upper, lower):
     """α at which the bundle `lower` comes up to `upper`, or inf if not before `latest`.
 
     Without branches: which case it is cannot be foreseen.
     """
-    da = bundles[upper, A] - bundles[lower, A]
-    db = bundles[upper, B] - bundles[lower, B]
+    da = numbers[upper, A] - numbers[lower, A]
+    db = numbers[upper, B] - numbers[lower, B]
     alpha = da / ((da if convex else 0.0) - db)
     meets = (upper < lower) & (db < 0.0) & ((not convex) | (da > 0.0)) & (alpha < latest)
     return alpha if meets else np.inf
 
 
 @kernel()
-def _start(convex, latest, bundles, begin, slots, places, above, tree):
+def _start(convex, latest, bundles, n, slots):
     """Put the bundles into their slots, and set up the tournament; returns where its leaves begin.
 
     Slot 0 and the one after the last hold bundles that meet nobody. Leaf p is the crossing of
     slots p and p + 1; a node above is the smallest of the four below it.
     """
-    n = begin.shape[0] - 2
+    numbers, begin, _, _, _ = bundles
+    bundle, place, above, tree = slots
     base = np.uint64(4)
     while base < n + 1:
         base *= np.uint64(4)
     carried = 1.0
     for p in range(1, n + 1):
-        slots[p] = p
-        places[p] = begin[p]
+        bundle[p] = p
+        place[p] = begin[p]
         above[p] = carried
-        carried = carried * bundles[p, KEEP] + bundles[p, ADD]
-    slots[0], slots[n + 1] = n + 1, 0
-    bundles[0, A] = bundles[0, B] = bundles[n + 1, A] = bundles[n + 1, B] = 0.0
+        carried = carried * numbers[p, KEEP] + numbers[p, ADD]
+    bundle[0], bundle[n + 1] = n + 1, 0
+    numbers[0, A] = numbers[0, B] = numbers[n + 1, A] = numbers[n + 1, B] = 0.0
     for p in range(base):
         tree[base + p] = np.inf
     for p in range(1, n):
-        tree[base + np.uint64(p)] = _crossing(convex, latest, bundles, slots[p], slots[p + 1])
+        tree[base + np.uint64(p)] = _crossing(convex, latest, numbers, bundle[p], bundle[p + 1])
     level = base // np.uint64(4)
     while level > 0:
         for node in range(level, np.uint64(2) * level):
@@ -294,15 +384,14 @@ def _first_leaf(tree, base):
 
 
 @kernel()
-def _sweep(
-    code, convex, latest, bundles, begin, grades, profile, extra, position_weights, top,
-    slots, places, above, tree, base, weight, scale,
-    alphas, changes, n_events,
-):  # fmt: skip
+def _sweep(course, bundles, slots, alphas, changes, n_events):
     """Let the bundles of a query cross, as long as there is room for an event.
 
     Returns the number of events.
     """
+    code, top, grades, weight, scale, convex, latest, base = course
+    numbers, begin, _, _, position_weights = bundles
+    bundle, places, above, tree = slots
     one, two, four = np.uint64(1), np.uint64(2), np.uint64(4)
     most = alphas.shape[0]
     while tree[1] < np.inf and n_events < most:
@@ -313,7 +402,7 @@ def _sweep(
             limit = max(limit, tree[1] + SAME * abs(tree[1]))
             node = _first_leaf(tree, base)
             p = node - base
-            upper, lower = slots[p], slots[p + one]
+            upper, lower = bundle[p], bundle[p + one]
             if code == OWN:
                 alphas[n_events] = alpha
                 changes[n_events] = p - one
@@ -321,7 +410,7 @@ def _sweep(
             elif places[p] < top:
                 place = places[p]
                 if (begin[upper + one] - begin[upper]) * (begin[lower + one] - begin[lower]) == one:
-                    gain = bundles[lower, GRADE] - bundles[upper, GRADE]
+                    gain = numbers[lower, GRADE] - numbers[upper, GRADE]
                     if code == PAIRS:
                         own = ((gain > 0.0) - (gain < 0.0)) * position_weights[place]
                     else:
@@ -329,18 +418,15 @@ def _sweep(
                         own = gain * above[p] * step
                     added = abs(own)
                 else:
-                    own, added = _bundles_swap(
-                        code, bundles, begin, grades, profile, extra, position_weights,
-                        upper, lower, place, above[p],
-                    )  # fmt: skip
+                    own, added = _bundles_swap(code, grades, bundles, upper, lower, place, above[p])
                 change += own
                 size += added
-            slots[p], slots[p + one] = lower, upper
+            bundle[p], bundle[p + one] = lower, upper
             places[p + one] = places[p] + begin[lower + one] - begin[lower]
-            above[p + one] = above[p] * bundles[lower, KEEP] + bundles[lower, ADD]
+            above[p + one] = above[p] * numbers[lower, KEEP] + numbers[lower, ADD]
             tree[node] = np.inf
-            tree[node - one] = _crossing(convex, latest, bundles, slots[p - one], lower)
-            tree[node + one] = _crossing(convex, latest, bundles, upper, slots[p + two])
+            tree[node - one] = _crossing(convex, latest, numbers, bundle[p - one], lower)
+            tree[node + one] = _crossing(convex, latest, numbers, upper, bundle[p + two])
             # The parents of three neighbours are two at most, and one further up.
             left, right = (node - one) // four, (node + one) // four
             while left > 0:
@@ -356,10 +442,9 @@ def _sweep(
 
 
 @kernel()
-def _bundles_swap(
-    code, bundles, begin, grades, profile, extra, position_weights, upper, lower, place, above
-):  # fmt: skip
+def _bundles_swap(code, grades, bundles, upper, lower, place, above):
     """Change of the measure when two neighbours swap, and the size of what was added up for it."""
+    numbers, begin, _, _, position_weights = bundles
     one = np.uint64(1)
     if code == PAIRS:
         right = 0
@@ -370,17 +455,18 @@ def _bundles_swap(
     before, after = 0.0, 0.0
     for swapped in range(2):
         first, second = (lower, upper) if swapped else (upper, lower)
-        below = above * bundles[first, KEEP] + bundles[first, ADD]
+        below = above * numbers[first, KEEP] + numbers[first, ADD]
         next_place = place + begin[first + one] - begin[first]
         before = after
-        after = _block(begin, profile, extra, position_weights, first, place, above)
-        after += _block(begin, profile, extra, position_weights, second, next_place, below)
+        after = _block(bundles, first, place, above)
+        after += _block(bundles, second, next_place, below)
     return after - before, after + before
 
 
 @kernel()
-def _block(begin, profile, extra, position_weights, bundle, place, above):
+def _block(bundles, bundle, place, above):
     """What a bundle adds to the measure from a position on."""
+    _, begin, profile, extra, position_weights = bundles
     first = begin[bundle]
     total = 0.0
     for t in range(begin[bundle + np.uint64(1)] - first):

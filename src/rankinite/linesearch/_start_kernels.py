@@ -6,6 +6,8 @@ Documents whose lines coincide never part: they are one bundle, a group of ties 
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from rankinite._numba import kernel
@@ -18,6 +20,58 @@ SAME = 2.0**-46
 LARGEST_CUT = 256
 # Beyond this part of the largest score a difference of two computed scores is real.
 ROUNDING = 2.0**-50
+
+
+class Lines(NamedTuple):
+    """The documents as lines over α.
+
+    Attributes
+    ----------
+    convex : bool
+        Scores are (1 − α)·a + α·b; else a + α·b.
+    low, high : float
+        Bounds of α.
+    a, b : ndarray of float64, shape (n_rows,)
+    """
+
+    convex: bool
+    low: float
+    high: float
+    a: np.ndarray
+    b: np.ndarray
+
+
+class Start(NamedTuple):
+    """The documents by rank right of the low bound.
+
+    Attributes
+    ----------
+    order : ndarray of int32, shape (n_rows,)
+        The documents, numbered inside their query, by rank.
+    ranked : ndarray of float64, shape (n_rows,)
+        Their grades. Inside a bundle they ascend, so that not even a rounding error depends on the
+        row order.
+    ends : ndarray of int64, shape (n_rows,)
+        Where the bundle ends that starts at a position.
+    kept : ndarray of int64, shape (n_queries,)
+        The number of documents that are not left out.
+    """
+
+    order: np.ndarray
+    ranked: np.ndarray
+    ends: np.ndarray
+    kept: np.ndarray
+
+    @classmethod
+    def of_shape(cls, offsets):
+        """Room for the documents of queries with these offsets."""
+        n_rows = offsets[-1]
+        return cls(
+            np.empty(n_rows, np.int32),
+            np.empty(n_rows),
+            np.empty(n_rows, np.int64),
+            np.zeros(len(offsets) - 1, np.int64),
+        )
 
 
 @kernel(forceinline=True)
@@ -39,45 +93,24 @@ def starts_above(convex, low, da, db):
 
 
 @kernel()
-def order_queries(
-    first_query,
-    last_query,
-    convex,
-    low,
-    high,
-    a,
-    b,
-    grades,
-    top,
-    offsets,
-    blank,
-    order,
-    ranked,
-    ends,
-    kept,
-):
+def order_queries(first_query, last_query, lines, grades, top, offsets, blank, start):
     """Rank the documents of the queries from `first_query` to `last_query` right of `low`.
 
     Parameters
     ----------
-    convex : bool
-    low, high : float
-    a, b, grades : float64, shape (n_rows,)
+    first_query, last_query : int
+    lines : Lines
+    grades : ndarray of float64, shape (n_rows,)
     top : int
         Documents that stay below this rank for all α may be left out.
-    offsets : int64, shape (n_queries + 1,)
-    blank : bool, shape (n_queries,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    blank : ndarray of bool, shape (n_queries,)
         Queries to leave out.
-    order : int32, shape (n_rows,)
-        Output: the documents, numbered inside their query, by rank.
-    ranked : float64, shape (n_rows,)
-        Output: their grades. Inside a bundle they ascend, so that not even a rounding error
-        depends on the row order.
-    ends : int64, shape (n_rows,)
-        Output: where the bundle ends that starts at a position.
-    kept : int64, shape (n_queries,)
-        Output: the number of documents that are not left out.
+    start : Start
+        Output.
     """
+    convex, low, high, a, b = lines
+    order, ranked, ends, kept = start
     longest = 0
     for q in range(first_query, last_query):
         longest = max(longest, offsets[q + 1] - offsets[q])
@@ -95,28 +128,28 @@ def order_queries(
             spare[i] = (1.0 - low if convex else 1.0) * some_a[i] + low * some_b[i]
             keys[i] = descending(spare[i])
         sort_by_key(keys[:n], places, spare_keys, spare_order)
-        start = 0
-        while start < n:
-            end = start + 1
-            while end < n and keys[end] == keys[start]:
+        begin = 0
+        while begin < n:
+            end = begin + 1
+            while end < n and keys[end] == keys[begin]:
                 end += 1
-            if end > start + 1:
-                _sort_part(some_b, 1.0, places[start:end], keys, spare_keys, spare_order)
-            start = end
+            if end > begin + 1:
+                _sort_part(some_b, 1.0, places[begin:end], keys, spare_keys, spare_order)
+            begin = end
         _mend(convex, low, some_a, some_b, places)
         kept[q] = _find_bundles(some_a, some_b, places, ends[rows])
         if top <= min(LARGEST_CUT, n // 2):
             share = 1.0 - high if convex else 1.0
             kept[q] = _leave_out(share, high, some_a, some_b, top, places, ends[rows], spare)
         some_grades, some_ends, some_ranked = grades[rows], ends[rows], ranked[rows]
-        start = 0
-        while start < kept[q]:
-            end = some_ends[start]
-            if end > start + 1:
-                _sort_part(some_grades, -1.0, places[start:end], keys, spare_keys, spare_order)
-            for p in range(start, end):
+        begin = 0
+        while begin < kept[q]:
+            end = some_ends[begin]
+            if end > begin + 1:
+                _sort_part(some_grades, -1.0, places[begin:end], keys, spare_keys, spare_order)
+            for p in range(begin, end):
                 some_ranked[p] = some_grades[places[p]]
-            start = end
+            begin = end
 
 
 @kernel()

@@ -18,11 +18,11 @@ import numpy as np
 from rankinite._numba import in_threads, query_blocks
 from rankinite.data import Queries
 from rankinite.errors import DataError, ParameterError
-from rankinite.linesearch._crossing_kernels import CANCELLED, OWN, sweep_queries
+from rankinite.linesearch._crossing_kernels import CANCELLED, OWN, Measured, sweep_queries
 from rankinite.linesearch._curve_kernels import add_up
-from rankinite.linesearch._start_kernels import SAME, order_queries
+from rankinite.linesearch._start_kernels import SAME, Lines, Start, order_queries
+from rankinite.measures import Judged
 from rankinite.measures.evaluation import Evaluator, MeasureLike, mean_value
-from rankinite.measures.judged import Judged
 from rankinite.measures.pair_measures import PairMeasure
 from rankinite.measures.values import KERNELS
 from rankinite.models.scores import as_scores, scores_of
@@ -183,9 +183,9 @@ class LineSearcher:
         _check_bounds(low, high, convex)
         n_rows = len(self._labels)
         a, b = _without_overflow(as_scores(a, n_rows, "a"), as_scores(b, n_rows, "b"))
-        line, judged = (convex, float(low), float(high), a, b), self._evaluator.judged
-        found = self._events_of_own(*line) if judged is None else self._events(judged, *line)
-        values, alphas, changes = found
+        lines, judged = Lines(bool(convex), float(low), float(high), a, b), self._evaluator.judged
+        events = self._events_of_own(lines) if judged is None else self._events(judged, lines)
+        values, alphas, changes = events
         total, weight = mean_value(values, "skip", self._weights)
         order = _by_alpha(alphas, changes)
         edges, totals = np.empty(len(alphas) + 2), np.empty(len(alphas) + 1)
@@ -194,47 +194,38 @@ class LineSearcher:
         curve = Curve(edges[: n_steps + 2], totals[: n_steps + 1] / weight)
         return _best(curve, self.lower_is_better)
 
-    def _events(
-        self, judged: Judged, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _events(self, judged: Judged, lines: Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Values of all queries at the low bound, and all α with the changes there."""
         values = np.full(len(self._weights), np.nan)
-        start = _Start.of_shape(self._offsets)
+        start, offsets = Start.of_shape(self._offsets), self._offsets
         found: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        labels = judged.discounts, judged.norms
-        where = self._offsets, judged.blank
+        code, grades, discounts, norms = judged.code, judged.grades, judged.discounts, judged.norms
+        top, blank = judged.top, judged.blank
+        measured = Measured(code, discounts, norms, top, blank, self._weights)
 
         def work(first: int, last: int) -> None:
-            order_queries(
-                first, last, convex, low, high, a, b, judged.grades, judged.top, *where, *start
-            )
-            KERNELS[judged.code](first, last, start.ranked, start.ends, *labels, *where, values)
-            found[first] = sweep_queries(
-                first, last, judged.code, convex, high, a, b, *start, *labels, judged.top,
-                *where, self._weights,
-            )  # fmt: skip
+            order_queries(first, last, lines, grades, top, offsets, blank, start)
+            by_rank = start.ranked, start.ends, discounts, norms
+            KERNELS[code](first, last, *by_rank, offsets, blank, values)
+            found[first] = sweep_queries(first, last, measured, lines, start, offsets)
 
         in_threads(work, self._blocks)
         events = [found[first] for first in sorted(found)]
         alphas, changes = (np.concatenate(parts) for parts in zip(*events, strict=True))
         return values, alphas, changes
 
-    def _events_of_own(
-        self, convex: bool, low: float, high: float, a: np.ndarray, b: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _events_of_own(self, lines: Lines) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The same for a measure defined in Python: one call for each different ranking."""
-        start = _Start.of_shape(self._offsets)
-        blank, longest = self._evaluator.blank, int(np.diff(self._offsets).max())
-        where = self._offsets, blank
+        start, offsets = Start.of_shape(self._offsets), self._offsets
+        blank, longest = self._evaluator.blank, int(np.diff(offsets).max())
         n_queries = len(blank)
-        order_queries(0, n_queries, convex, low, high, a, b, self._labels, longest, *where, *start)
+        order_queries(0, n_queries, lines, self._labels, longest, offsets, blank, start)
+        nothing = np.empty(0), np.empty((0, 0))
+        measured = Measured(OWN, *nothing, longest, blank, self._weights)
         values = np.full(n_queries, np.nan)
         alphas, changes = [], []
         for q in np.flatnonzero(~blank).tolist():
-            swaps = sweep_queries(
-                q, q + 1, OWN, convex, high, a, b, *start, np.empty(0), np.empty((0, 0)), longest,
-                *where, self._weights,
-            )  # fmt: skip
+            swaps = sweep_queries(q, q + 1, measured, lines, start, offsets)
             rows = slice(self._offsets[q], self._offsets[q + 1])
             steps = list(self._replay(q, start.ranked[rows], start.ends[rows], *swaps))
             values[q] = steps[0][1]
@@ -274,25 +265,6 @@ class LineSearcher:
         if key not in known:
             known[key] = self._evaluator.value_of_own(query, scores, ranked)
         return known[key]
-
-
-class _Start(NamedTuple):
-    """The documents by rank right of the low bound, as `order_queries` writes them."""
-
-    order: np.ndarray
-    ranked: np.ndarray
-    ends: np.ndarray
-    kept: np.ndarray
-
-    @classmethod
-    def of_shape(cls, offsets: np.ndarray) -> _Start:
-        n_rows = offsets[-1]
-        return cls(
-            np.empty(n_rows, np.int32),
-            np.empty(n_rows),
-            np.empty(n_rows, np.int64),
-            np.zeros(len(offsets) - 1, np.int64),
-        )
 
 
 def _by_alpha(alphas: np.ndarray, changes: np.ndarray) -> np.ndarray:

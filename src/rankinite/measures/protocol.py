@@ -82,23 +82,6 @@ class Measure(ABC):
             deltas[i, j] = deltas[j, i] = self._value_after_swap(labels, i, j) - before
         return deltas
 
-    def adjacent_swap_deltas(self, labels: np.ndarray) -> np.ndarray:
-        """Change of the value when the documents at ranks i and i + 1 trade places.
-
-        Parameters
-        ----------
-        labels : ndarray of float64, shape (n_docs,)
-            In rank order.
-
-        Returns
-        -------
-        ndarray of float64, shape (n_docs - 1,)
-        """
-        labels = np.array(labels, dtype=np.float64)
-        before = self.value(labels)
-        after = [self._value_after_swap(labels, i, i + 1) for i in range(len(labels) - 1)]
-        return np.array(after, dtype=np.float64) - before
-
     def expected_value(self, scores: np.ndarray, labels: np.ndarray) -> float:
         """Mean value over the orders of tied documents.
 

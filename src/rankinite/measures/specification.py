@@ -81,11 +81,6 @@ class BuiltIn(Measure):
         upper = np.triu((G[None, :] - G[:, None]) * S[:, None] * (U[:, None] - V[None, :]), k=1)
         return upper + upper.T
 
-    def adjacent_swap_deltas(self, labels: np.ndarray) -> np.ndarray:
-        """Change of the value when ranks i and i + 1 trade places, shape (n_docs - 1,)."""
-        G, S, U, V = self._terms(labels)
-        return (G[1:] - G[:-1]) * S[:-1] * (U[:-1] - V[1:])
-
     def _judge_one(self, labels: np.ndarray) -> Judged:
         return self.judge(labels, np.array([0, len(labels)]))
 
@@ -356,11 +351,6 @@ class Pairs(BuiltIn):
         itself = np.sign(seen.grades[None, :] - seen.grades[:, None])
         deltas = np.triu(lower - upper + itself, k=1) * seen.norms[0, 0]
         return deltas + deltas.T
-
-    def adjacent_swap_deltas(self, labels: np.ndarray) -> np.ndarray:
-        """Change of the value when ranks i and i + 1 trade places, shape (n_docs - 1,)."""
-        seen = self._judge_one(labels)
-        return np.sign(np.diff(seen.grades)) * seen.norms[0, 0]
 
 
 def defaults_of(kind: type[Measure]) -> dict[str, Any]:

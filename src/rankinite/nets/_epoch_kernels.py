@@ -4,20 +4,16 @@ On one thread, without Python between the queries. All of them take
 
 order : ndarray of int64
     The queries of the epoch, one after the other.
-offsets : ndarray of int64, shape (n_queries + 1,)
-x : ndarray of float64, shape (n_rows · n_features,)
-    Standardised features.
-start : ndarray of float64, shape (n_rows,)
-    Scores of a base model.
-factor : ndarray of float64, shape (n_rows,)
-    Multiplies the λ of each document.
+rows : Rows
+net : Net
+    Its weights are changed.
 rate : float
     Learning rate.
-weights, width
-    The net (`rankinite.nets._net_kernels`); the weights are changed.
 
 and return whether all scores were numbers; an epoch ends at the first that is not.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -30,6 +26,35 @@ from rankinite.measures._pair_measure_kernels import query_cost
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents, tanh_all
 
 
+class Rows(NamedTuple):
+    """The rows of the training data.
+
+    Attributes
+    ----------
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    x : ndarray of float64, shape (n_rows · n_features,)
+        Standardised features.
+    n_features : int
+    start : ndarray of float64, shape (n_rows,)
+        Scores of a base model.
+    factor : ndarray of float64, shape (n_rows,)
+        Multiplies the λ of each document.
+    """
+
+    offsets: np.ndarray
+    x: np.ndarray
+    n_features: int
+    start: np.ndarray
+    factor: np.ndarray
+
+
+class Net(NamedTuple):
+    """The weights of a net and the number of its hidden units (`rankinite.nets._net_kernels`)."""
+
+    weights: np.ndarray
+    width: int
+
+
 @kernel()
 def longest_query(order, offsets):
     """Documents of the largest of some queries."""
@@ -40,49 +65,40 @@ def longest_query(order, offsets):
 
 
 @kernel()
-def lambda_epoch(
-    order, offsets, x, n_features, start, factor, rate, weights, width, scores, lam, arguments
-):
+def lambda_epoch(order, rows, net, rate, setup, at):
     """An epoch of LambdaRank.
 
     Parameters
     ----------
-    scores, lam : ndarray of float64, shape (n_rows,)
+    setup : Setup
+        Of the λs (`rankinite.lambdas._query_kernels`).
+    at : Round
         For use inside.
-    arguments : tuple
-        What `all_lambdas` takes after the queries; `scores` and `lam` are among them.
     """
+    offsets, x, n_features, start, factor = rows
+    weights, width = net
+    settings, queries, kept = setup
+    scores, lam = at.scores, at.lam
     size = longest_query(order, offsets) * width
     hidden, deltas = np.empty(size), np.empty(size)
     for query in order:
         first, last = offsets[query], offsets[query + 1]
+        n = last - first
         own_scores, own_lam = scores[first:last], lam[first:last]
-        score_documents(x, n_features, first, last - first, weights, width, hidden, own_scores)
+        score_documents(x, n_features, first, n, weights, width, hidden, own_scores)
         if not add_start(start[first:last], own_scores):
             return False
-        all_lambdas(query, query + 1, *arguments)
-        for d in range(last - first):
+        all_lambdas(query, query + 1, settings, queries, kept, at)
+        for d in range(n):
             own_lam[d] *= factor[first + d]
         add_gradient(
-            x,
-            n_features,
-            first,
-            last - first,
-            own_lam,
-            weights,
-            width,
-            rate,
-            hidden,
-            deltas,
-            weights,
+            x, n_features, first, n, own_lam, weights, width, rate, hidden, deltas, weights
         )
     return True
 
 
 @kernel()
-def ranknet_epoch(
-    order, offsets, x, n_features, start, factor, rate, weights, width, lower, sigma, costs
-):
+def ranknet_epoch(order, rows, net, rate, lower, sigma, costs):
     """An epoch of RankNet by the λs of documents: one way forward and back for each of them.
 
     Parameters
@@ -94,6 +110,8 @@ def ranknet_epoch(
     costs : ndarray of float64, shape (n_queries,)
         Output: the cost of each query's pairs, before its step.
     """
+    offsets, x, n_features, start, factor = rows
+    weights, width = net
     longest = longest_query(order, offsets)
     hidden, deltas = np.empty(longest * width), np.empty(longest * width)
     work = np.empty((3, longest + 4))
@@ -112,37 +130,19 @@ def ranknet_epoch(
 
 
 @kernel()
-def preference_epoch(
-    order,
-    offsets,
-    x,
-    n_features,
-    start,
-    factor,
-    rate,
-    weights,
-    width,
-    better,
-    worse,
-    probability,
-    pair_weight,
-    pair_offsets,
-    sigma,
-    costs,
-):
+def preference_epoch(order, rows, net, rate, pairs, sigma, costs):
     """An epoch of RankNet on preference pairs, by the λs of documents.
 
     Parameters
     ----------
-    better, worse : ndarray of int64, shape (n_pairs,)
-        The rows of each pair.
-    probability, pair_weight : ndarray of float64, shape (n_pairs,)
-    pair_offsets : ndarray of int64, shape (n_queries + 1,)
-        Of the pairs of each query.
+    pairs : Pairs
     sigma : float
     costs : ndarray of float64, shape (n_queries,)
         Output: the cost of each query's pairs, before its step.
     """
+    offsets, x, n_features, start, factor = rows
+    weights, width = net
+    better, worse, probability, pair_weight, pair_offsets = pairs
     longest = longest_query(order, offsets)
     hidden, deltas = np.empty(longest * width), np.empty(longest * width)
     scores, lam, curvature = np.empty(longest), np.empty(longest), np.empty(longest)
@@ -156,7 +156,7 @@ def preference_epoch(
         a, b = pair_offsets[query], pair_offsets[query + 1]
         i, j, p, w = better[a:b], worse[a:b], probability[a:b], pair_weight[a:b]
         costs[query] = query_cost(first, i, j, p, w, own, sigma)
-        pair_lambdas(first, i, j, p, w, own, sigma, lam[:n], curvature[:n])
+        pair_lambdas(query, pairs, first, own, sigma, lam[:n], curvature[:n])
         for d in range(n):
             lam[d] *= factor[first + d]
         add_gradient(x, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights)
@@ -217,14 +217,14 @@ def _add_gradient_of_two(x, n_features, at, forces, weights, width, hidden, out)
 
 
 @kernel()
-def pairwise_epoch(
-    order, offsets, x, n_features, start, factor, rate, weights, width, lower, sigma, costs
-):
+def pairwise_epoch(order, rows, net, rate, lower, sigma, costs):
     """An epoch of RankNet pair by pair: two ways forward and back for each pair of documents.
 
     The gradients of a query's pairs are added up, and the weights make one step after the query: so
     the step is that of `ranknet_epoch`, but for rounding. Parameters are those of `ranknet_epoch`.
     """
+    offsets, x, n_features, start, factor = rows
+    weights, width = net
     hidden = np.empty(2 * width)
     scores, forces, at = np.empty(2), np.empty(2), np.empty(2, np.int64)
     gradient = np.empty(weights.shape[0])

@@ -11,10 +11,14 @@ import numpy as np
 
 from rankinite.data.preferences import Preferences
 from rankinite.lambdas import LambdaGradients
+from rankinite.lambdas._preference_gradient_kernels import Pairs
+from rankinite.lambdas._query_kernels import Round
 from rankinite.measures import Measure
 from rankinite.measures._pair_measure_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.nets._epoch_kernels import (
+    Net,
+    Rows,
     lambda_epoch,
     pairwise_epoch,
     preference_epoch,
@@ -56,10 +60,14 @@ class TrainingRows:
         """The queries of an epoch in their order; `useful` are those that teach something."""
         return self.order.shuffled(useful, derive_seed(self.seed, epoch, "queries"))
 
-    def arguments(self, queries: np.ndarray, factor: np.ndarray) -> tuple:
-        """The first arguments of all kernels of epochs."""
+    def for_kernels(self, factor: np.ndarray) -> Rows:
+        """The rows as the kernels of epochs take them, with these factors of the λs."""
         flat = self.Z.reshape(-1)
-        return (queries, self.order.offsets, flat, self.Z.shape[1], self.start, factor)
+        return Rows(self.order.offsets, flat, self.Z.shape[1], self.start, factor)
+
+    def net(self, weights: np.ndarray) -> Net:
+        """The net of these weights."""
+        return Net(weights, width_of(self.n_hidden))
 
 
 class NetObjective(Protocol):
@@ -88,7 +96,7 @@ class RankNetObjective:
         else:
             masses, pairs = _preference_pairs(rows.order.preferences)
             self._epoch = preference_epoch
-            self._pairs = (*pairs, sigma, self._costs)
+            self._pairs = (pairs, sigma, self._costs)
         self._useful = np.flatnonzero(masses)
         masses = masses[self._useful]
         self._factor = rows.factor()
@@ -101,11 +109,7 @@ class RankNetObjective:
         rows, useful = self._rows, self._useful
         queries = rows.queries_of(epoch, useful)
         good = self._epoch(
-            *rows.arguments(queries, self._factor),
-            rate,
-            weights,
-            width_of(rows.n_hidden),
-            *self._pairs,
+            queries, rows.for_kernels(self._factor), rows.net(weights), rate, *self._pairs
         )
         if not good:
             return math.nan
@@ -160,36 +164,26 @@ class LambdaRankObjective:
 
     def epoch(self, queries: np.ndarray, weights: np.ndarray, rate: float, number: int) -> bool:
         """One step for each of these queries; whether all scores were numbers."""
-        run = self._by_kernel if self._lambdas.has_kernel else self._by_python
-        return run(queries, weights, rate, number)
+        rows, net = self._rows.for_kernels(self._factor), self._rows.net(weights)
+        at = self._lambdas.round(self._scores, number, self._lam, self._curvature)
+        if self._lambdas.setup is None:
+            return self._by_python(queries, rows, net, rate, at)
+        return lambda_epoch(queries, rows, net, rate, self._lambdas.setup, at)
 
-    def _by_kernel(self, queries: np.ndarray, weights: np.ndarray, rate: float, epoch: int) -> bool:
-        rows = self._rows
-        return lambda_epoch(
-            *rows.arguments(queries, self._factor),
-            rate,
-            weights,
-            width_of(rows.n_hidden),
-            self._scores,
-            self._lam,
-            self._lambdas.arguments(self._scores, epoch, self._lam, self._curvature),
-        )
-
-    def _by_python(self, queries: np.ndarray, weights: np.ndarray, rate: float, epoch: int) -> bool:
-        """The same with a measure that is written in Python."""
-        rows, offsets = self._rows, self._rows.order.offsets
-        width, n_features = width_of(rows.n_hidden), rows.Z.shape[1]
-        flat = rows.Z.reshape(-1)
+    def _by_python(self, queries: np.ndarray, rows: Rows, net: Net, rate: float, at: Round) -> bool:
+        """`lambda_epoch` with a measure that is written in Python."""
+        offsets, flat, n_features, start, factor = rows
+        weights, width = net
         hidden, deltas = np.empty((2, int(np.diff(offsets).max()) * width))
         for query in queries:
             first, last = int(offsets[query]), int(offsets[query + 1])
-            n, scores = last - first, self._scores[first:last]
+            n, scores = last - first, at.scores[first:last]
             score_documents(flat, n_features, first, n, weights, width, hidden, scores)
-            if not add_start(rows.start[first:last], scores):
+            if not add_start(start[first:last], scores):
                 return False
-            self._lambdas.of_own_measure(query, self._scores, epoch, self._lam, self._curvature)
-            lam = self._lam[first:last]
-            lam *= self._factor[first:last]
+            self._lambdas.write_query(query, at)
+            lam = at.lam[first:last]
+            lam *= factor[first:last]
             add_gradient(
                 flat, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights
             )
@@ -206,12 +200,12 @@ def _label_pairs(order: Canonical) -> tuple[np.ndarray, np.ndarray]:
     return np.add.reduceat(n_worse, order.offsets[:-1]).astype(np.float64), lower
 
 
-def _preference_pairs(pairs: Preferences) -> tuple[np.ndarray, tuple]:
-    """The weight of the pairs of each query, and what the kernels ask of the pairs."""
+def _preference_pairs(preferences: Preferences) -> tuple[np.ndarray, Pairs]:
+    """The weight of the pairs of each query, and the pairs as the kernels take them."""
+    pairs = Pairs.of(preferences)
     masses = np.empty(len(pairs.offsets) - 1)
     pair_masses(0, len(masses), pairs.weight, pairs.probability, False, pairs.offsets, masses)
-    arrays = (pairs.first, pairs.other, pairs.probability, pairs.weight, pairs.offsets)
-    return masses, arrays
+    return masses, pairs
 
 
 def _first_worse(labels: np.ndarray, offsets: np.ndarray) -> np.ndarray:

@@ -34,8 +34,8 @@ class PairCost(torch.autograd.Function):
         """The cost of flat scores, shape (n_rows,)."""
         values = _on_host(scores, np.float64)
         if np.isfinite(values).all():
-            lam, _ = gradients(values, round_number)
-            cost = math.fsum(gradients.costs(values))
+            lam, _, costs = gradients.with_costs(values, round_number)
+            cost = math.fsum(costs)
         else:
             # What PyTorch's own losses do, and what tools that watch for it expect.
             lam, cost = np.full(len(values), np.nan), math.nan
