@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from rankinite._numba import threads
 from rankinite.data import Dataset, Preferences
 from rankinite.lambdas import LambdaGradients, PreferenceGradients
-from rankinite.lambdas._preference_gradient_kernels import Pairs, pair_lambdas
+from rankinite.lambdas._preference_gradient_kernels import PairArrays, pair_lambdas
 from rankinite.measures import measure
 from rankinite.measures._pair_measure_kernels import query_cost, unit_of
 from tests.lambdas.pair_cases import bound, some_pairs
@@ -140,7 +140,7 @@ def test_the_kernel_of_one_query_counts_rows_as_it_is_told():
     first, other, probability, weight = (np.array(column) for column in zip(*own, strict=True))
     found = np.full((2, 9), np.nan)
     offsets = np.array([0, 0, len(first)])
-    pairs = Pairs(first + 100, other + 100, probability, weight, offsets)
+    pairs = PairArrays(first + 100, other + 100, probability, weight, offsets)
     pair_lambdas(1, pairs, 100, scores, 1.0, *found)
     np.testing.assert_allclose(found, naive.lambdas(own, scores.tolist()), atol=1e-12)
 

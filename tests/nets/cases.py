@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankinite.nets._epoch_kernels import Net, Rows
+from rankinite.nets._epoch_kernels import NetWeights, Rows
 from rankinite.nets.net import first_weights, width_of
 from tests.naive import nets as naive
 
@@ -38,7 +38,7 @@ class Case:
         return Rows(self.offsets, flat, self.n_features, self.start, self.factor)
 
     def net(self, weights):
-        return Net(weights, self.width)
+        return NetWeights(weights, self.width)
 
     def twin(self, weights=None):
         weights = self.weights if weights is None else weights

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.lambdas._preference_gradient_kernels import Pairs
+from rankinite.lambdas._preference_gradient_kernels import PairArrays
 from rankinite.nets._epoch_kernels import preference_epoch
 from rankinite.order.canonical import canonical
 from tests.boosting.small import StopAfter, qid_of, train_and_valid
@@ -42,7 +42,7 @@ def test_epoch_against_twin(n_hidden):
     case = Case(n_hidden)
     lists, arrays = pairs_of(case)
     weights, costs, expected = case.weights.copy(), np.zeros(5), np.zeros(5)
-    net, pairs = case.net(weights), Pairs(*arrays)
+    net, pairs = case.net(weights), PairArrays(*arrays)
     assert preference_epoch(case.order, case.rows, net, 0.05, pairs, 0.8, costs)
     twin = case.twin()
 

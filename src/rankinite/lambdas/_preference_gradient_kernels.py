@@ -16,7 +16,7 @@ from rankinite.measures._pair_measure_kernels import largest, rounded, unit_of
 LEAST = 1e-280
 
 
-class Pairs(NamedTuple):
+class PairArrays(NamedTuple):
     """Preference pairs of all queries (`rankinite.data.preferences`).
 
     Attributes
@@ -47,7 +47,7 @@ def pair_lambdas(query, pairs, start, scores, sigma, lam, w):
     Parameters
     ----------
     query : int
-    pairs : Pairs
+    pairs : PairArrays
     start : int
         The row of the query's first document.
     scores : ndarray of float64, shape (n_docs,)
@@ -96,7 +96,7 @@ def preference_lambdas(first_query, last_query, pairs, offsets, scores, sigma, l
     Parameters
     ----------
     first_query, last_query : int
-    pairs : Pairs
+    pairs : PairArrays
     offsets : ndarray of int64, shape (n_queries + 1,)
         Of the rows of each query.
     scores, lam, w : ndarray of float64, shape (n_rows,)

@@ -34,7 +34,7 @@ class BuiltInLambdas:
 
     @property
     def blank(self) -> np.ndarray:
-        """GradedQueries of which no order is better than another, shape (n_queries,)."""
+        """Queries of which no order is better than another, shape (n_queries,)."""
         return self.setup.queries.blank
 
     def write(self, at: Round) -> None:

@@ -134,7 +134,7 @@ class LambdaGradients:
 
     @property
     def blank(self) -> np.ndarray:
-        """GradedQueries without any λ, shape (n_queries,): no order of theirs is better than another."""
+        """Queries without any λ, shape (n_queries,): no order of theirs is better than another."""
         return self._lambdas.blank | (np.diff(self.offsets) < 2)
 
     def select(self, queries: np.ndarray) -> LambdaGradients:

@@ -62,7 +62,7 @@ class OwnLambdas:
 
     @property
     def blank(self) -> np.ndarray:
-        """GradedQueries of which no order is better than another, shape (n_queries,)."""
+        """Queries of which no order is better than another, shape (n_queries,)."""
         parts = (self._labels[first:last] for first, last in pairwise(self._offsets))
         return np.array([self._measure.is_blank(labels) for labels in parts], bool)
 

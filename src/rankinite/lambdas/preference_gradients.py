@@ -16,7 +16,7 @@ import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
 from rankinite.data.preferences import Preferences
-from rankinite.lambdas._preference_gradient_kernels import Pairs, preference_lambdas
+from rankinite.lambdas._preference_gradient_kernels import PairArrays, preference_lambdas
 
 
 class PreferenceGradients:
@@ -47,7 +47,7 @@ class PreferenceGradients:
 
     def __call__(self, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """λ and w of every document at these scores, each of shape (n_rows,)."""
-        pairs, offsets = Pairs.of(self.preferences), self.preferences.query_offsets
+        pairs, offsets = PairArrays.of(self.preferences), self.preferences.query_offsets
         lam, w = np.empty((2, len(scores)))
         in_threads(preference_lambdas, self._blocks, pairs, offsets, scores, self.sigma, lam, w)
         if self._factor is not None:

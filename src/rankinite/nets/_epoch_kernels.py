@@ -5,7 +5,7 @@ On one thread, without Python between the queries. All of them take
 order : ndarray of int64
     The queries of the epoch, one after the other.
 rows : Rows
-net : Net
+net : NetWeights
     Its weights are changed.
 rate : float
     Learning rate.
@@ -48,7 +48,7 @@ class Rows(NamedTuple):
     factor: np.ndarray
 
 
-class Net(NamedTuple):
+class NetWeights(NamedTuple):
     """The weights of a net and the number of its hidden units (`rankinite.nets._net_kernels`)."""
 
     weights: np.ndarray
@@ -135,7 +135,7 @@ def preference_epoch(order, rows, net, rate, pairs, sigma, costs):
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : PairArrays
     sigma : float
     costs : ndarray of float64, shape (n_queries,)
         Output: the cost of each query's pairs, before its step.

@@ -11,13 +11,13 @@ import numpy as np
 
 from rankinite.data.preferences import Preferences
 from rankinite.lambdas import LambdaGradients
-from rankinite.lambdas._preference_gradient_kernels import Pairs
+from rankinite.lambdas._preference_gradient_kernels import PairArrays
 from rankinite.lambdas._query_kernels import Round
 from rankinite.measures import Measure
 from rankinite.measures._pair_measure_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.nets._epoch_kernels import (
-    Net,
+    NetWeights,
     Rows,
     lambda_epoch,
     pairwise_epoch,
@@ -65,9 +65,9 @@ class TrainingRows:
         flat = self.Z.reshape(-1)
         return Rows(self.order.offsets, flat, self.Z.shape[1], self.start, factor)
 
-    def net(self, weights: np.ndarray) -> Net:
+    def net(self, weights: np.ndarray) -> NetWeights:
         """The net of these weights."""
-        return Net(weights, width_of(self.n_hidden))
+        return NetWeights(weights, width_of(self.n_hidden))
 
 
 class NetObjective(Protocol):
@@ -170,7 +170,9 @@ class LambdaRankObjective:
             return self._by_python(queries, rows, net, rate, at)
         return lambda_epoch(queries, rows, net, rate, self._lambdas.setup, at)
 
-    def _by_python(self, queries: np.ndarray, rows: Rows, net: Net, rate: float, at: Round) -> bool:
+    def _by_python(
+        self, queries: np.ndarray, rows: Rows, net: NetWeights, rate: float, at: Round
+    ) -> bool:
         """`lambda_epoch` with a measure that is written in Python."""
         offsets, flat, n_features, start, factor = rows
         weights, width = net
@@ -200,9 +202,9 @@ def _label_pairs(order: Canonical) -> tuple[np.ndarray, np.ndarray]:
     return np.add.reduceat(n_worse, order.offsets[:-1]).astype(np.float64), lower
 
 
-def _preference_pairs(preferences: Preferences) -> tuple[np.ndarray, Pairs]:
+def _preference_pairs(preferences: Preferences) -> tuple[np.ndarray, PairArrays]:
     """The weight of the pairs of each query, and the pairs as the kernels take them."""
-    pairs = Pairs.of(preferences)
+    pairs = PairArrays.of(preferences)
     masses = np.empty(len(pairs.offsets) - 1)
     pair_masses(0, len(masses), pairs.weight, pairs.probability, False, pairs.offsets, masses)
     return masses, pairs
