@@ -108,10 +108,10 @@ def test_a_log_on_a_full_disk(run, files, tmp_path):
 
 def no_room(folder, monkeypatch):
     """Let every file in a folder be too large for its disk."""
-    true_sync, link = os.fsync, Path("/proc/self/fd")
+    true_sync = os.fsync
 
     def sync(descriptor):
-        if str(folder) in os.readlink(link / str(descriptor)):
+        if str(folder) in str(Path(f"/proc/self/fd/{descriptor}").readlink()):
             raise OSError(28, "No space left on device")
         true_sync(descriptor)
 
@@ -148,19 +148,18 @@ def test_a_full_disk_everywhere(run, files, tmp_path, monkeypatch):
     assert not [path for path in full.rglob("*") if path.is_file()]
 
 
-def test_checkpoints_on_a_full_disk(files, tmp_path):
+def test_checkpoints_on_a_full_disk(run, files, tmp_path):
     """A model larger than a file may be: SIGXFSZ is ignored by Python, and the write fails."""
-    model = tmp_path / "model.rk"
+    model, part = tmp_path / "model.rk", tmp_path / "part.rk"
+    words = ("train", files / "train.txt", "--quiet", *FEW)
+    run(*words, "--model", tmp_path / "other.rk")  # kernels are compiled without the limit
 
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 
-    words = ("train", files / "train.txt", "--quiet", *FEW, "--model", model, "--checkpoint")
     process = start(
         *words,
-        tmp_path / "part.rk",
-        "--checkpoint-every",
-        10,
+        *("--model", model, "--checkpoint", part, "--checkpoint-every", 10),
         preexec_fn=small_files,
         stderr=subprocess.PIPE,
         text=True,
@@ -168,9 +167,11 @@ def test_checkpoints_on_a_full_disk(files, tmp_path):
     err = process.communicate(timeout=120)[1]
     assert process.returncode == 2
     warning, error = err.splitlines()
-    assert warning.startswith("warning: there is no checkpoint of tree 10: ")
+    assert warning.startswith("warning: there is no checkpoint of tree 30: ")
     assert "File too large" in warning and warning.endswith("; the training goes on")
     assert error.startswith(f"error: {model} cannot be written: File too large; ")
+    assert f"the checkpoint {part} has 20 trees: make room, and --resume it" in error
+    assert rk.load(part).n_rounds_ == 20
 
 
 def test_nothing_to_learn_is_an_error(run, files, tmp_path):
