@@ -47,6 +47,7 @@ _HOMES = {
     "ParameterError": "rankinite.errors",
     "ModelFileError": "rankinite.errors",
     "RankiniteWarning": "rankinite.errors",
+    "NothingLearnedWarning": "rankinite.errors",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

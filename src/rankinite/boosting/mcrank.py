@@ -14,7 +14,7 @@ from rankinite.data import Dataset
 from rankinite.data.frames import features_of
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError, ParameterError
-from rankinite.measures import Measure
+from rankinite.measures import Measure, MeasuresLike
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf
 
@@ -66,6 +66,7 @@ class McRank(BoostedTrees):
         "form": OneOf(tuple(_FORMS)),
     }
     unit = "round"
+    learns_from_pairs = False
 
     _link: ExpectedRelevance
 
@@ -84,7 +85,7 @@ class McRank(BoostedTrees):
         feature_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,

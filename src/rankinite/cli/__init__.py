@@ -8,8 +8,9 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit; `argv` is that of the process by default."""
     from rankinite.cli.app import app
-    from rankinite.cli.reporting import one_line_errors
+    from rankinite.cli.reporting import one_line_errors, open_missing_streams
 
+    open_missing_streams()
     with one_line_errors():
         # Not as typer's own main, which draws a box around errors of usage.
         code = app(

@@ -142,6 +142,7 @@ class Combination(Ranker):
         qid: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Learn how to combine the rankers; they themselves stay as they are.
 
@@ -152,6 +153,7 @@ class Combination(Ranker):
         y, qid, sample_weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
         """
+        self._refuse_unknown("fit", unknown)
         self.check_params()
         settings = self._settings()
         dataset = training_data(X, y, qid, sample_weight, query_weight)

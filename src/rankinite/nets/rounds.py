@@ -209,6 +209,11 @@ class NetRounds(Rounds):
             self.state, learned.weights, learned.cost, merit, n_done
         )
 
+    def learned_nothing(self) -> bool:
+        """Whether the weights are still those of the start, or no feature varies."""
+        as_before = np.array_equal(self.state.best, self.schedule.first_state().weights)
+        return as_before or not self.standardizer.scale.any()
+
     def take_over(
         self, earlier: Earlier, run: Run, sets: WatchedSets, ends: Callable[[Run], bool]
     ) -> bool:
