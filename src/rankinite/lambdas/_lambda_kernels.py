@@ -1,7 +1,6 @@
 """Kernels of the λ-gradients: rank a query, take the swap terms, and add up its pairs."""
 
 import math
-from typing import NamedTuple
 
 import numpy as np
 
@@ -27,20 +26,27 @@ STRIDE = 4
 FINEST, COARSEST = 60, -120
 
 
-class Scratch(NamedTuple):
-    """Room for one query after the other, of up to `longest` documents.
+@kernel()
+def _take_scores(scores, documents, sigma, by_place, s):
+    """Write the scores in grade order, and σ times them; returns the highest of these, the lowest.
 
-    Attributes
-    ----------
-    chunks : ndarray of float32
-        For the documents and their mirror.
-    work : ndarray of float64, shape (9, longest)
-    spare : ndarray of int64, shape (4, longest)
+    `documents` are those of the query in grade order.
     """
+    highest, lowest = -np.inf, np.inf
+    for k in range(documents.shape[0]):
+        by_place[k] = scores[documents[k]]
+        s[k] = sigma * by_place[k]
+        highest = max(highest, s[k])
+        lowest = min(lowest, s[k])
+    return highest, lowest
 
-    chunks: np.ndarray
-    work: np.ndarray
-    spare: np.ndarray
+
+@kernel()
+def _write(documents, sums, value, sigma, lam, curvature):
+    """Write λ and w from the sums in grade order, whose unit is `value`."""
+    for k in range(documents.shape[0]):
+        lam[documents[k]] = sigma * (value * sums[0, k])
+        curvature[documents[k]] = sigma * sigma * (value * sums[1, k])
 
 
 @kernel(inline="always")
@@ -85,62 +91,6 @@ def _rows_to_meet(order, top, marks, rows):
     return count
 
 
-@kernel(inline="always")
-def _query_lambdas(query, settings, queries, kept, at, scratch):
-    """λ and w of one query that is not blank and has two documents; see `all_lambdas`."""
-    general, sigma, units = settings.general, settings.sigma, kept.units
-    first, last = queries.offsets[query], queries.offsets[query + 1]
-    n = last - first
-    work, spare = scratch.work, scratch.spare
-    s, scores, ranked, sums, terms = work[0, :n], work[1, :n], work[2, :n], work[3:5], work[5:]
-    size = (n + CHUNK - 1) // CHUNK * SIZE
-    everyone = settings.top >= n - 1
-    chunks = scratch.chunks[:size]
-    mirror = scratch.chunks[size : size if everyone else 2 * size]
-    order, grades = kept.orders[first:last], queries.grades[first:last]
-    by_grade, unsorted = queries.by_grade[first:last], at.scores[first:last]
-    lower, own = queries.lower[first:last], queries.own[first:last]
-    highest, lowest = -np.inf, np.inf
-    for k in range(n):
-        scores[k] = unsorted[by_grade[k]]
-        s[k] = sigma * scores[k]
-        highest = max(highest, s[k])
-        lowest = min(lowest, s[k])
-    rank_documents(scores, queries.keys[first:last], at.seed, settings.depth, order, spare)
-    norms = queries.norms[query]
-    cap = ranked_terms(general, settings, norms, grades, own, order, ranked, terms)
-    rows = spare[3].view(np.int32)
-    rows = rows[: _rows_to_meet(order, n if everyone else settings.top, spare[0], rows)]
-    near = highest - lowest < SAFE_RANGE
-    close = np.float32(STEPS * CLOSE if settings.normalize else STEPS)
-    slope = STEPS if settings.normalize else 0.0
-    # The best grade comes first in grade order.
-    best = grades[0] * (1.0 if settings.code == LAYERED else norms[0])
-    g_exponent = 0 if settings.code == PAIRS else _exponent(best)
-    u_exponent = _exponent(_largest_weight(general, terms, n - 1))
-    while True:
-        unit = units[query]
-        g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
-        u_factor = math.ldexp(1.0, -u_exponent)
-        rule = Rule(s, highest, near, close, slope, np.float32(cap * g_factor))
-        fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks)
-        if not everyone:
-            fill_mirror(chunks, mirror)
-        total, largest = add_pairs(general, rows, lower, own, rule, chunks, mirror, sums)
-        units[query] = _next_unit(unit, largest)
-        if units[query] == unit:
-            break
-    # The steps of the grid of scores count for FORCE_BITS of the bits.
-    value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
-    if settings.normalize and total > 0.0:
-        # Compress the query's sum, so that no query drowns the rest.
-        value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
-    lam, curvature = at.lam[first:last], at.curvature[first:last]
-    for k in range(n):
-        lam[by_grade[k]] = sigma * (value * sums[0, k])
-        curvature[by_grade[k]] = sigma * sigma * (value * sums[1, k])
-
-
 @kernel()
 def all_lambdas(first_query, last_query, settings, queries, kept, at):
     """λ and w of the documents of the queries from `first_query` to `last_query`.
@@ -154,21 +104,63 @@ def all_lambdas(first_query, last_query, settings, queries, kept, at):
     at : Round
         The λs are written to it.
     """
-    offsets, blank, lam, curvature = queries.offsets, queries.blank, at.lam, at.curvature
+    # Fields are taken out once and not for every query: each time, references are counted.
+    offsets, blank, norms, grades, keys, by_grade, lower, own = queries
+    orders, units = kept
+    scores, seed, lam, curvature = at
+    general, sigma, normalize = settings.general, settings.sigma, settings.normalize
+    close = np.float32(STEPS * CLOSE if normalize else STEPS)
+    slope = STEPS if normalize else 0.0
     longest = longest_of(first_query, last_query, offsets)
-    scratch = Scratch(
-        np.empty(2 * ((longest + CHUNK - 1) // CHUNK * SIZE), np.float32),
-        np.empty((9, longest)),
-        np.empty((4, longest), np.int64),
-    )
+    room = np.empty(2 * ((longest + CHUNK - 1) // CHUNK * SIZE), np.float32)
+    work, spare = np.empty((9, longest)), np.empty((4, longest), np.int64)
+    sums, terms = work[3:5], work[5:]
     for query in range(first_query, last_query):
         first, last = offsets[query], offsets[query + 1]
-        if last - first < 2 or blank[query]:
+        n = last - first
+        if n < 2 or blank[query]:
             for row in range(first, last):
                 lam[row] = 0.0
                 curvature[row] = 0.0
             continue
-        _query_lambdas(query, settings, queries, kept, at, scratch)
+        documents, own_scores, order = by_grade[first:last], scores[first:last], orders[first:last]
+        by_place, s = work[0, :n], work[1, :n]
+        highest, lowest = _take_scores(own_scores, documents, sigma, by_place, s)
+        near = highest - lowest < SAFE_RANGE
+        rank_documents(by_place, keys[first:last], seed, settings.depth, order, spare)
+        own_grades, own_norms, starts = grades[first:last], norms[query], own[first:last]
+        cap = ranked_terms(
+            general, settings, own_norms, own_grades, starts, order, work[2, :n], terms
+        )
+        # The best grade comes first in grade order.
+        best = own_grades[0] * (1.0 if settings.code == LAYERED else own_norms[0])
+        g_exponent = 0 if settings.code == PAIRS else _exponent(best)
+        u_exponent = _exponent(_largest_weight(general, terms, n - 1))
+        everyone = settings.top >= n - 1
+        rows = spare[3].view(np.int32)
+        rows = rows[: _rows_to_meet(order, n if everyone else settings.top, spare[0], rows)]
+        size = (n + CHUNK - 1) // CHUNK * SIZE
+        chunks, mirror = room[:size], room[size : size if everyone else 2 * size]
+        while True:
+            unit = units[query]
+            g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
+            u_factor = math.ldexp(1.0, -u_exponent)
+            rule = Rule(s, highest, near, close, slope, np.float32(cap * g_factor))
+            fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks)
+            if not everyone:
+                fill_mirror(chunks, mirror)
+            total, largest = add_pairs(
+                general, rows, lower[first:last], starts, rule, chunks, mirror, sums
+            )
+            units[query] = _next_unit(unit, largest)
+            if units[query] == unit:
+                break
+        # The steps of the grid of scores count for FORCE_BITS of the bits.
+        value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
+        if normalize and total > 0.0:
+            # Compress the query's sum, so that no query drowns the rest.
+            value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
+        _write(documents, sums, value, sigma, lam[first:last], curvature[first:last])
 
 
 @kernel()

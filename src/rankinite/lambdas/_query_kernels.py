@@ -158,10 +158,11 @@ def rank_queries(first_query, last_query, queries, depth, orders, scores, seed):
     by_place, spare = np.empty(longest), np.empty((3, longest), np.int64)
     for query in range(first_query, last_query):
         first, last = offsets[query], offsets[query + 1]
-        own = by_place[: last - first]
+        documents, own = by_grade[first:last], scores[first:last]
+        in_order = by_place[: last - first]
         for k in range(last - first):
-            own[k] = scores[first + by_grade[first + k]]
-        rank_documents(own, keys[first:last], seed, depth, orders[first:last], spare)
+            in_order[k] = own[documents[k]]
+        rank_documents(in_order, keys[first:last], seed, depth, orders[first:last], spare)
 
 
 @kernel()

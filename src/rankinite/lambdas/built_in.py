@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+import numba
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
@@ -39,7 +43,7 @@ class BuiltInLambdas:
 
     def write(self, at: Round) -> None:
         """Write the λs of a round."""
-        in_threads(all_lambdas, self._blocks, *self.setup, at)
+        self._run(all_lambdas, *self.setup, at)
 
     def write_query(self, query: int, at: Round) -> None:
         """Write those of one query."""
@@ -53,17 +57,22 @@ class BuiltInLambdas:
     def costs(self, scores: np.ndarray, seed: np.uint64, weight: np.ndarray) -> np.ndarray:
         """The costs at these scores, shape (n_queries,)."""
         settings, queries, kept = self.setup
-        in_threads(rank_queries, self._blocks, queries, settings.depth, kept.orders, scores, seed)
+        self._run(rank_queries, queries, settings.depth, kept.orders, scores, seed)
         return self._costs(scores, weight)
 
     def select(self, queries: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> BuiltInLambdas:
         """Those of some queries alone, which have these rows and then these offsets."""
         return BuiltInLambdas(self.setup.select(queries, offsets, rows))
 
+    def _run(self, kernel: Callable, *arguments: Any) -> None:
+        # A call takes named tuples apart, which costs microseconds: on one thread there is one.
+        blocks = self._blocks if numba.get_num_threads() > 1 else self._blocks[[0, -1]]
+        in_threads(kernel, blocks, *arguments)
+
     def _costs(self, scores: np.ndarray, weight: np.ndarray) -> np.ndarray:
         settings, queries, kept = self.setup
         costs = np.empty(len(queries.blank))
-        in_threads(all_costs, self._blocks, settings, queries, kept.orders, scores, weight, costs)
+        self._run(all_costs, settings, queries, kept.orders, scores, weight, costs)
         return costs
 
 
