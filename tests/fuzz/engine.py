@@ -28,7 +28,7 @@ import numpy as np
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 # The modules that register targets when they are imported.
-HOMES = ("tests.fuzz.readers",)
+HOMES = ("tests.fuzz.readers", "tests.fuzz.models")
 LIMIT = 20.0  # seconds for a case; the first one may compile kernels
 FIRST_LIMIT = 600.0
 MEMORY = 6 << 30  # bytes of addresses that a reading process may have beyond what it starts with
