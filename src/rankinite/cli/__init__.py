@@ -8,9 +8,10 @@ from collections.abc import Sequence
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit; `argv` is that of the process by default."""
     from rankinite.cli.app import app
+    from rankinite.cli.inputs import streams_kept
     from rankinite.cli.reporting import one_line_errors
 
-    with one_line_errors():
+    with one_line_errors(), streams_kept():
         # Not as typer's own main, which draws a box around errors of usage.
         code = app(
             args=None if argv is None else list(argv), prog_name="rankinite", standalone_mode=False
