@@ -24,6 +24,7 @@ _HOMES = {
     "Preferences": "rankinite.data",
     "Queries": "rankinite.data",
     "artificial": "rankinite.data",
+    "concat": "rankinite.data",
     "expand": "rankinite.adaptation",
     "read": "rankinite.formats",
     "write_svmlight": "rankinite.formats",

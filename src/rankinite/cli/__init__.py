@@ -9,10 +9,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Run the command line and exit; `argv` is that of the process by default."""
     from rankinite._environment import check_environment
     from rankinite.cli.app import app
+    from rankinite.cli.inputs import streams_kept
     from rankinite.cli.reporting import one_line_errors, open_missing_streams
 
     open_missing_streams()
-    with one_line_errors():
+    with one_line_errors(), streams_kept():
         check_environment()
         # Not as typer's own main, which draws a box around errors of usage.
         code = app(
