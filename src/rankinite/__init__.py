@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from rankinite._environment import check_environment
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -22,6 +24,7 @@ _HOMES = {
     "Preferences": "rankinite.data",
     "Queries": "rankinite.data",
     "artificial": "rankinite.data",
+    "concat": "rankinite.data",
     "expand": "rankinite.adaptation",
     "read": "rankinite.formats",
     "write_svmlight": "rankinite.formats",
@@ -29,6 +32,7 @@ _HOMES = {
     "measure": "rankinite.measures",
     "evaluate": "rankinite.measures",
     "compare": "rankinite.measures",
+    "cross_validate": "rankinite.training",
     "LineSearch": "rankinite.linesearch",
     "line_search": "rankinite.linesearch",
     "LambdaBoost": "rankinite.boosting",
@@ -56,6 +60,7 @@ __all__ = ["__version__", *sorted(_HOMES)]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'rankinite' has no attribute {name!r}")
+    check_environment()
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

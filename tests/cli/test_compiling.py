@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+from rankinite.cli import compiling
+
 WATCH = """
 import rankinite as rk
 from rankinite.cli.compiling import evaluate_a_ranking, grow_a_tree, trees_are_compiled
@@ -68,3 +70,17 @@ compiling.compile_ahead()
     done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "-15\n"
+
+
+def test_the_second_process_takes_no_module_of_the_working_folder(tmp_path, monkeypatch):
+    """A numba.py that lies there would be imported, whoever wrote it."""
+    (tmp_path / "numba.py").write_text("raise SystemExit(3)")
+    began = []
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling, "trees_are_compiled", lambda: False)
+        patch.setattr(compiling.os, "cpu_count", lambda: 2)
+        patch.setattr(compiling.atexit, "register", lambda *_: None)
+        patch.setattr(compiling.subprocess, "Popen", lambda words, **_: began.append(words))
+        compiling.compile_ahead()
+    words = [*began[0][:-1], "import numba; numba.njit"]
+    assert subprocess.run(words, cwd=tmp_path, timeout=120, check=False).returncode == 0

@@ -28,9 +28,9 @@ import numpy as np
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 # The modules that register targets when they are imported.
-HOMES = ("tests.fuzz.readers",)
-LIMIT = 20.0  # seconds for a case; the first one may compile kernels
-FIRST_LIMIT = 600.0
+HOMES = ("tests.fuzz.readers", "tests.fuzz.models")
+LIMIT = 20.0  # seconds for a case
+FIRST_LIMIT = 600.0  # and for compiling kernels before the first one
 MEMORY = 6 << 30  # bytes of addresses that a reading process may have beyond what it starts with
 READ, REFUSED = "read", "refused"
 
@@ -131,12 +131,13 @@ def _outcomes(chosen: Target, numbers: range, limit: float) -> Iterator[tuple[in
             process.start()
             there.close()
             try:
-                for done, number in enumerate(numbers):
-                    outcome = _next_outcome(here, FIRST_LIMIT if done == 0 else limit)
+                _next_outcome(here, FIRST_LIMIT)
+                for number in numbers:
+                    outcome = _next_outcome(here, limit)
                     yield number, outcome or f"the process ended, or took over {limit:g} seconds"
                     if outcome is None:
                         break
-                numbers = numbers[done + 1 :]
+                numbers = range(number + 1, numbers.stop)
             finally:
                 process.kill()
                 process.join()
@@ -154,8 +155,10 @@ def _read_cases(home: str, name: str, numbers: range, folder: str, pipe: Connect
     tempfile.tempdir = folder
     importlib.import_module(home)
     chosen = TARGETS[name]
-    for done, number in enumerate(numbers):
+    with suppress(Exception):  # kernels are compiled: now time and memory are what a case takes
+        chosen.load(chosen.wholes()[0])
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))
+    pipe.send("ready")
+    for number in numbers:
         pipe.send(attempt(chosen, number))
-        if done == 0:  # kernels are compiled: now memory is what the case takes
-            used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, resource.RLIM_INFINITY))

@@ -19,6 +19,7 @@ from rankinite.errors import ParameterError
 from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
+from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
@@ -253,7 +254,7 @@ class LambdaMART(BoostedTrees):
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         super()._restore(state, arrays)
-        self.backfit_history_ = [float(value) for value in state.get("backfit", [])]
+        self.backfit_history_ = saved_numbers(state, "backfit") if "backfit" in state else []
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""

@@ -167,15 +167,15 @@ class McRank(BoostedTrees):
         return state, arrays
 
     def _saved_link(self, state: State, arrays: Arrays) -> ExpectedRelevance:
-        link = ExpectedRelevance(self.form, arrays["classes"], arrays["class_values"])
-        shapes = {link.classes.shape, link.values.shape}
-        right = len(shapes) == 1 and len(link.base_factors) == len(self._start)
-        if not right or not np.isfinite([link.classes, link.values]).all():
+        classes, values = arrays["classes"], arrays["class_values"]
+        right = classes.dtype == values.dtype == np.float64 and classes.ndim == 1
+        right = right and 1 <= len(classes) <= MOST_CLASSES and classes.shape == values.shape
+        if not right or not np.isfinite([classes, values]).all():
             raise ModelFileError(
-                f"the model file has {link.classes.shape} classes with {link.values.shape} values "
-                f"for {len(self._start)} outputs: save the model again"
+                f"the model file has classes of shape {classes.shape} with values of shape "
+                f"{values.shape} that are not all numbers: save the model again"
             )
-        return link
+        return ExpectedRelevance(self.form, classes, values)
 
 
 def values_of(class_values: str | Sequence[float], labels: np.ndarray) -> np.ndarray:

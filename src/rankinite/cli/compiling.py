@@ -20,7 +20,7 @@ def compile_ahead(measure: str = "ndcg@10") -> None:
     if (os.cpu_count() or 1) > 1 and not trees_are_compiled():
         work = f"from {__name__} import *; evaluate_a_ranking({measure!r}); grow_a_tree()"
         process = subprocess.Popen(
-            [sys.executable, "-c", work],
+            [sys.executable, "-P", "-c", work],  # -P: no numba.py of the working folder
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.compiling import compile_ahead
-from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
+from rankinite.cli.inputs import Expected, at_hand, label_if_there, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
 from rankinite.cli.outputs import check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
@@ -314,7 +314,7 @@ def _read(
     (train_data, pairs), (valid_data, valid_pairs) = train, valid
     own = roles if pairs is None else roles | {"label": label_if_there(train_data, roles["label"])}
     with threads(ranker.n_threads):
-        rows = read(train_data, n_features=n_features, max_bins=max_bins, **own)
+        rows = read(at_hand(train_data), n_features=n_features, max_bins=max_bins, **own)
         data = {train_data: rows}
         if valid_data is not None and valid_data != train_data:
             owner = f"the training data {train_data}"

@@ -27,6 +27,12 @@ from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure,
 from rankinite.measures.estimator_score import estimator_score
 from rankinite.measures.evaluation import measure_list
 from rankinite.models.base_model import as_scorer, base_scores, check_base
+from rankinite.models.checked_state import (
+    saved_history,
+    saved_names,
+    saved_text,
+    saved_whole,
+)
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
@@ -412,20 +418,37 @@ class Learner(Ranker):
         model = cls(**{**state["params"], "base_model": base})
         # Not its own check, which would look at measures that only the trainer had.
         super(Learner, model).check_params()
-        model.n_features_in_ = int(state["n_features"])
-        names = model._feature_names = state["feature_names"]
-        if names is not None and len(names) != model.n_features_in_:
-            raise ModelFileError(
-                f"the model file has {len(names)} feature names for {model.n_features_in_} "
-                "features: save the model again"
-            )
-        model.history_ = state["history"]
-        model.best_iteration_ = int(state["best_iteration"])
-        model.seed_ = int(state["seed"] if model.random_state is None else model.random_state)
+        model.n_features_in_ = saved_whole(state, "n_features")
+        model._feature_names = saved_names(state, model.n_features_in_)
+        _check_base_fits(base, model.n_features_in_)
+        model.history_ = saved_history(state)
+        model.best_iteration_ = saved_whole(state, "best_iteration")
+        own = model.random_state
+        model.seed_ = saved_whole(state, "seed", 0, 2**63 - 1) if own is None else int(own)
         model._base = base
-        model._data_fingerprint = state["data"]
+        model._data_fingerprint = saved_text(state, "data")
         model._restore(state, arrays)
+        n_done = next(iter(_lengths(model.history_)), model.n_rounds_)
+        if model.best_iteration_ > n_done:
+            raise ModelFileError(
+                f"the model file says that round {model.best_iteration_} of {n_done} was the best: "
+                "save the model again"
+            )
         return model
+
+
+def _lengths(history: History) -> list[int]:
+    """Numbers of rounds in a history; they should all be the same."""
+    return [len(values) for measures in history.values() for values in measures.values()]
+
+
+def _check_base_fits(base: Any, n_features: int) -> None:
+    n_known = getattr(base, "n_features_in_", n_features)
+    if n_known != n_features:
+        raise ModelFileError(
+            f"the base model in the model file has {n_known} features, and the model {n_features}: "
+            "save the model again"
+        )
 
 
 def _scores_before(base: Any, rows: Dataset) -> np.ndarray:
