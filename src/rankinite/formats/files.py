@@ -130,12 +130,12 @@ def first_line(path: Path) -> bytes:
     """The first line of a file, decompressed, without its end."""
     line = bytearray()
     with _open_bytes(path) as stream:
-        while b"\n" not in line:
-            more = _read(stream, 1 << 16, path)
-            if not more:
+        while more := _read(stream, 1 << 16, path):
+            before, end, _ = more.partition(b"\n")
+            line += before
+            if end:
                 break
-            line += more
-    return bytes(line.partition(b"\n")[0])
+    return bytes(line)
 
 
 def start_of(path: Path, n_bytes: int) -> bytes:
