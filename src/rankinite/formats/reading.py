@@ -31,7 +31,7 @@ def read(
     features: Sequence[str] | None = None,
     document: str | None = None,
     n_features: int | None = None,
-    dtype: Any = "float32",
+    dtype: Any = None,
     max_bins: int | None = None,
     like: Dataset | None = None,
 ) -> Dataset:
@@ -59,8 +59,10 @@ def read(
     n_features : int, optional
         Number of features of SVMlight text; by default the largest index in the file. Give it
         when a file may lack the last features that another file has.
-    dtype : {"float32", "float64"}
-        Type of the feature values in memory, or to which they are rounded before they are binned.
+    dtype : {"float32", "float64"}, optional
+        Type to which the feature values are rounded. By default they stay what they are in the
+        file: numbers of text and CSV are float64, columns of Parquet float32 if that holds all of
+        them exactly. "float32" takes half the memory, and a warning tells where it merges values.
     max_bins : int, optional
         Most bins of a feature; train with the same number.
     like : Dataset, optional
@@ -71,7 +73,7 @@ def read(
     Dataset
     """
     place = Path(path)
-    kind = _checked_dtype(dtype)
+    kind = None if dtype is None else _checked_dtype(dtype)
     if n_features is not None and (isinstance(n_features, bool) or n_features < 1):
         raise ParameterError(f"n_features must be a positive integer or None, got {n_features!r}")
     check_readable(place)
@@ -86,8 +88,8 @@ def read(
     binning = None if max_bins is None and like is None else (max_bins or 255, mapper)
     if tables.kind_of(place) is None:
         if binning is None:
-            return read_svmlight(place, n_features, kind)
-        return _bin_text(place, n_features, kind, *binning)
+            return read_svmlight(place, n_features, kind or np.dtype(np.float64))
+        return _bin_text(place, n_features, kind or np.dtype(np.float64), *binning)
     roles = tables.Roles(label, qid, weight, features, document)
     dataset = _read_table(place, roles, kind, binning)
     if document is not None:
@@ -98,7 +100,7 @@ def read(
 def _read_table(
     path: Path,
     roles: tables.Roles,
-    dtype: np.dtype,
+    dtype: np.dtype | None,
     binning: tuple[int, BinMapper | None] | None,
 ) -> Dataset:
     is_parquet = tables.kind_of(path) == "parquet"
@@ -133,5 +135,5 @@ def _checked_dtype(dtype: Any) -> np.dtype:
     except TypeError:
         kind = np.dtype(object)
     if kind not in (np.float32, np.float64):
-        raise ParameterError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+        raise ParameterError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}")
     return kind
