@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankinite.data.width import in_gigabytes, memory, usual_width
 from rankinite.errors import DataError
 
 # Rows copied at a time when columns become a C-contiguous matrix: a block of rows stays in cache.
 _BLOCK_ROWS = 4096
 _NUMERIC_KINDS = "biuf"
+# A sparse matrix of fewer values is taken whatever its width, which its maker has set.
+_MANY_VALUES = 1 << 27
 
 
 class Parts(NamedTuple):
@@ -236,6 +239,7 @@ def _array_from_sequence(values: Sequence[Any]) -> np.ndarray:
 def _matrix_from_array(X: Any) -> np.ndarray:
     """A numpy array, a sparse matrix or a nested list as float32 or float64, C-contiguous."""
     if _library(X) == "scipy" and hasattr(X, "toarray"):
+        _check_room(X)
         X = _dense(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(_float_type(X.dtype)), np.nan)
@@ -278,6 +282,27 @@ def _dense(X: Any) -> np.ndarray:
             f"X is a sparse matrix of shape {X.shape}, and there is no memory for it as a dense "
             "one, which training needs: leave out columns"
         ) from error
+
+
+def _check_room(X: Any) -> None:
+    """Refuse a sparse matrix so wide that one wrong column alone can be the reason."""
+    n_rows, width = X.shape
+    itemsize = max(X.dtype.itemsize, 4)
+    taken = in_gigabytes(n_rows * width, itemsize)
+    if n_rows * width >= _MANY_VALUES and X.nnz < n_rows * width // 16:
+        used = np.unique(X.tocoo().col)
+        usual = usual_width(used, width)
+        if usual is not None:
+            raise DataError(
+                f"X has {width} columns, and nine tenths of those that hold a value are among the "
+                f"first {usual}: all of them would take {taken}, so pass X[:, :n] with the n "
+                "columns that are features"
+            )
+    if n_rows * width * itemsize > memory():
+        raise DataError(
+            f"X of shape {X.shape} would take {taken}, more than there is memory: pass fewer "
+            "columns or rows"
+        )
 
 
 def _matrix_from_columns(names: list[str], columns: list[Any], n_rows: int) -> np.ndarray:

@@ -157,7 +157,7 @@ class Learner(Ranker):
         self._refuse_unknown("fit", unknown)
         self.check_params()
         check_callbacks(callbacks)
-        dataset = training_data(X, y, qid, sample_weight, query_weight)
+        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
