@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import overload
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from rankinite.errors import DataError
 
 # A weight times that of its query must stay a number, also the smallest beside the largest.
 _SMALLEST_SHARE = 1e-150
+_LARGEST_EXPONENT = 450
 
 
 def rows_that_count(
@@ -46,3 +48,20 @@ def on_common_scale(weight: np.ndarray | None, what: str) -> np.ndarray | None:
             "give what is to count so little a weight of 0"
         )
     return np.ldexp(weight, 1 - math.frexp(high)[1])
+
+
+@overload
+def in_range(weight: np.ndarray) -> np.ndarray: ...
+@overload
+def in_range(weight: None) -> None: ...
+
+
+def in_range(weight: np.ndarray | None) -> np.ndarray | None:
+    """Weights whose sums and products stay numbers: in other units if they are huge or tiny.
+
+    Others are left alone, so that parts of the data that are measured apart keep one unit.
+    """
+    if weight is None:
+        return None
+    exponent = math.frexp(float(weight.max(initial=0.0)))[1]
+    return weight if abs(exponent) < _LARGEST_EXPONENT else np.ldexp(weight, -exponent)
