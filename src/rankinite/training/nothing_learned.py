@@ -17,48 +17,33 @@ def why_nothing(learner: Any, dataset: Dataset) -> str:
     ----------
     learner : Learner
     dataset : Dataset
+        Of what counts (`Queries.that_count`).
     """
-    by_pairs = learner.learns_preferences and dataset.preferences is not None
-    what = _no_pairs(dataset.preferences, dataset) if by_pairs else _no_labels(learner, dataset)
+    pairs = dataset.preferences if learner.learns_preferences else None
+    what = _no_labels(learner, dataset) if pairs is None else _no_pairs(pairs)
     return what or _no_splits(learner, dataset) or "no feature tells the documents apart"
 
 
-def _no_pairs(pairs: Preferences | None, dataset: Dataset) -> str:
-    assert pairs is not None
-    of_query = np.ones(dataset.n_queries) if dataset.query_weight is None else dataset.query_weight
-    weight = pairs.weight * np.repeat(of_query, np.diff(pairs.offsets))
-    if not (weight > 0).any():
+def _no_pairs(pairs: Preferences) -> str:
+    if pairs.n_pairs == 0:
         return "no preference pair has a weight above 0"
-    if not (pairs.probability[weight > 0] != 0.5).any():
-        return "every preference pair has the probability 0.5"
-    return ""
+    undecided = bool((pairs.probability == 0.5).all())
+    return "every preference pair has the probability 0.5" if undecided else ""
 
 
 def _no_labels(learner: Any, dataset: Dataset) -> str:
-    counts = _weights(dataset) > 0
-    if not counts.any():
-        return "no document has a weight above 0"
     labels = dataset.labels
     if not learner.learns_from_pairs:
-        return "all labels are the same" if np.ptp(labels[counts]) == 0 else ""
-    query = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)[counts]
-    order = np.lexsort((labels[counts], query))
-    query, labels = query[order], labels[counts][order]
-    if not ((np.diff(query) == 0) & (np.diff(labels) != 0)).any():
+        return "all labels are the same" if np.ptp(labels) == 0 else ""
+    query = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)
+    order = np.lexsort((labels, query))
+    if not ((np.diff(query[order]) == 0) & (np.diff(labels[order]) != 0)).any():
         return "no query has two documents with different labels"
     evaluator = Evaluator(learner.measure, dataset)
-    best, worst = evaluator.values(dataset.labels), evaluator.values(-dataset.labels)
+    best, worst = evaluator.values(labels), evaluator.values(-labels)
     if not (best != worst)[~evaluator.blank].any():
         return f"{learner.measure} is the same for every order of a query's documents"
     return ""
-
-
-def _weights(dataset: Dataset) -> np.ndarray:
-    """Of every document: its own times that of its query."""
-    weight = np.ones(dataset.n_rows) if dataset.weight is None else dataset.weight
-    if dataset.query_weight is None:
-        return weight
-    return weight * np.repeat(dataset.query_weight, dataset.query_sizes)
 
 
 def _no_splits(learner: Any, dataset: Dataset) -> str:
