@@ -82,6 +82,14 @@ def tell(text: str) -> None:
         _give_up(sys.stderr)
 
 
+def report(text: str) -> None:
+    """Print a result; a reader that has gone does not want it."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        _give_up(sys.stdout)
+
+
 def _give_up(stream: TextIO) -> None:
     """Write nothing more to a broken stream, also not what is left in it at the end."""
     try:

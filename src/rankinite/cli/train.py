@@ -16,7 +16,7 @@ from rankinite.cli.inputs import Expected, at_hand, label_if_there, read_like, s
 from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
 from rankinite.cli.outputs import check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
-from rankinite.cli.reporting import exit_code, tell
+from rankinite.cli.reporting import exit_code, report, tell
 from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning, ParameterError
 
 if TYPE_CHECKING:
@@ -238,10 +238,10 @@ class TrainingRun:
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
             self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
-        typer.echo(_in_words(self.ranker, self.valid))
+        report(_in_words(self.ranker, self.valid))
         if evaluation is not None:
-            typer.echo(f"on {valid_path}:\n{evaluation}")
-        typer.echo(f"model: {model}")
+            report(f"on {valid_path}:\n{evaluation}")
+        report(f"model: {model}")
         if self.interrupt is not None:
             tell(f"interrupted: {model} holds what was learned; add --resume {model} to go on")
             raise typer.Exit(exit_code(self.interrupt))
