@@ -22,15 +22,15 @@ _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(si
 _UsageError: Any = typer.BadParameter.__base__
 
 
-class EndingSignal(KeyboardInterrupt):
-    """The process was asked to end, as by Ctrl-C."""
+class EndingSignal(BaseException):
+    """The process was asked to end, as by Ctrl-C; not a KeyboardInterrupt, which typer catches."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
 
 
-def exit_code(interrupt: BaseException | None) -> int:
+def exit_code(interrupt: BaseException) -> int:
     """Of a process that was interrupted: 128 and the signal's number, as shells count."""
     number = interrupt.number if isinstance(interrupt, EndingSignal) else signal.SIGINT
     return 128 + int(number)
@@ -82,6 +82,14 @@ def tell(text: str) -> None:
         _give_up(sys.stderr)
 
 
+def report(text: str) -> None:
+    """Print a result; a reader that has gone does not want it."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        _give_up(sys.stdout)
+
+
 def _give_up(stream: TextIO) -> None:
     """Write nothing more to a broken stream, also not what is left in it at the end."""
     try:
@@ -102,10 +110,8 @@ def one_line_errors() -> Iterator[None]:
             yield
         except _UsageError as error:
             _fail_of_usage(error)
-        except (typer.Abort, KeyboardInterrupt) as error:
+        except (typer.Abort, KeyboardInterrupt, EndingSignal) as interrupt:
             tell("interrupted")
-            # typer makes its own error of an interrupt.
-            interrupt = error if isinstance(error, KeyboardInterrupt) else error.__cause__
             raise SystemExit(exit_code(interrupt)) from None
         except RankiniteError as error:
             _fail(str(error))
