@@ -213,10 +213,10 @@ def other_features(subject, folder):
         model.predict(X[:, 1:])
     with pytest.raises(rk.DataError, match="has 7 features, but the model was trained on 8"):
         model.predict(rk.Dataset(X[:, 1:], qid=qid))
-    with pytest.raises(rk.DataError, match="feature 0 'h', but the model was trained with 'a'"):
+    with pytest.raises(rk.DataError, match="feature 1 'h', but the model was trained with 'a'"):
         model.predict(frame[NAMES[::-1]])
     wrong = rk.Dataset(X, y, qid=qid, feature_names=["b", "a", *NAMES[2:]])
-    with pytest.raises(rk.DataError, match="validation set 'late' calls feature 0 'b'"):
+    with pytest.raises(rk.DataError, match="validation set 'late' calls feature 1 'b'"):
         subject.make().fit(frame, y, qid=qid, valid={"late": wrong})
     with pytest.raises(rk.DataError, match="validation set 'valid' has 7 features"):
         subject.make().fit(X, y, qid=qid, valid=rk.Dataset(X[:, 1:], y, qid=qid))

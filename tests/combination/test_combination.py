@@ -292,7 +292,7 @@ def test_rankers_of_other_features():
     model = rk.Combination([ranker]).fit(valid)
     assert model.feature_names_in_.tolist() == names
     turned = rk.Dataset(valid.X, valid.y, qid=qid_of(valid), feature_names=names[::-1])
-    with pytest.raises(rk.DataError, match="calls feature 0 'z'"):
+    with pytest.raises(rk.DataError, match="calls feature 1 'z'"):
         model.predict(turned)
 
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError
 
 # Rows copied at a time when columns become a C-contiguous matrix: a block of rows stays in cache.
@@ -236,7 +237,7 @@ def _matrix_from_array(X: Any) -> np.ndarray:
         )
     if array.dtype.kind == "O":
         columns = [array[:, j] for j in range(array.shape[1])]
-        names = [str(j) for j in range(array.shape[1])]
+        names = feature_labels(None, array.shape[1])
         return _matrix_from_columns(names, columns, array.shape[0])
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise DataError(f"X must hold numbers, but its type is {array.dtype}")

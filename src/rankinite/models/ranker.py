@@ -11,6 +11,7 @@ import numpy as np
 
 from rankinite._numba import number_of_threads, threads
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_label
 from rankinite.data.frames import features_of
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.estimator import Estimator
@@ -119,7 +120,7 @@ def check_features(
     if names is not None and known is not None and names != known:
         first = next(i for i in range(n_known) if names[i] != known[i])
         raise DataError(
-            f"{what} calls feature {first} {names[first]!r}, but the model was trained with "
+            f"{what} calls {feature_label(first)} {names[first]!r}, but the model was trained with "
             f"{known[first]!r} there: pass the columns in the order of the training data"
         )
 

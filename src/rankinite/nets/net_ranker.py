@@ -9,13 +9,14 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
-from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.models.weight_space import WeightSpace
 from rankinite.nets.net import Net, checked_weights, free_weights, score_standardized
 from rankinite.nets.objectives import NetObjective, TrainingRows
 from rankinite.nets.rounds import Earlier, NetRounds, NetState, Schedule

@@ -10,6 +10,7 @@ import numpy as np
 from rankinite._numba import in_threads
 from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.binning._binning_kernels import BLOCK
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.grower import GrownTree
@@ -152,7 +153,7 @@ def bins_of_thresholds(forest: Forest, mapper: BinMapper) -> np.ndarray:
         found = np.searchsorted(edges, forest.threshold[nodes], side="left")
         if not np.array_equal(edges[np.minimum(found, len(edges) - 1)], forest.threshold[nodes]):
             raise DataError(
-                f"this dataset holds only bins, and those of feature {feature} are not the bins "
+                f"this dataset holds only bins, and those of {feature_label(feature)} are not the bins "
                 "the model was trained on: save it with like=<the training data>, "
                 "or score it from its features"
             )
