@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from rankinite._environment import check_environment
+
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -55,6 +57,7 @@ __all__ = ["__version__", *sorted(_HOMES)]
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'rankinite' has no attribute {name!r}")
+    check_environment()
     value = getattr(importlib.import_module(_HOMES[name]), name)
     globals()[name] = value
     return value

@@ -9,7 +9,7 @@ import typer
 
 from rankinite.cli.inputs import Expected, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Label, Qid, Threads
-from rankinite.cli.outputs import check_writable
+from rankinite.cli.outputs import check_writable, print_result
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -149,9 +149,9 @@ def adapt(
         verbose=0 if quiet else 1,
     )
     adapted.save(model)
-    typer.echo(str(adapted))
+    print_result(str(adapted))
     way = "the one asked for" if method is not None else f"the best by {measure} on validation"
-    typer.echo(f"{adapted.method} is {way}\nmodel: {model}")
+    print_result(f"{adapted.method} is {way}\nmodel: {model}")
 
 
 def _read_background(

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
 import rankinite
+from rankinite.cli import INTERRUPTED
 from rankinite.cli.adapt import adapt
 from rankinite.cli.combine import combine
 from rankinite.cli.compare import compare
+from rankinite.cli.compile import compile
+from rankinite.cli.compiling import announced_compiling, tell
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
 from rankinite.cli.optimality import optimality
@@ -23,8 +28,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality):
-    app.command()(verb)
+
+
+def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb that says when it compiles, and that ends with a word at Ctrl-C."""
+
+    @wraps(verb)
+    def command(*arguments: Any, **options: Any) -> None:
+        try:
+            with announced_compiling():
+                verb(*arguments, **options)
+        except KeyboardInterrupt:
+            tell("interrupted")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return command
+
+
+for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, compile):
+    app.command()(_as_command(verb))
 
 
 def _print_version(wanted: bool) -> None:

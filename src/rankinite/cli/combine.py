@@ -10,7 +10,7 @@ import typer
 
 from rankinite.cli.inputs import Expected, named_files, read_like
 from rankinite.cli.options import AsJson, DataPath, Label, Qid, Threads
-from rankinite.cli.outputs import check_writable, number_or_none
+from rankinite.cli.outputs import check_writable, number_or_none, print_result
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def combine(
     else:
         first.fit(job.data)
     job.combination.save(output)
-    typer.echo(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
+    print_result(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
 
 
 def _short_names(paths: list[Path]) -> list[str]:

@@ -28,7 +28,7 @@ from rankinite.cli.options import (
     Qid,
     Threads,
 )
-from rankinite.cli.outputs import number_or_none
+from rankinite.cli.outputs import number_or_none, print_result
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def compare(
         rows = read_judgements(data, label=label, qid=qid)
     values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
     comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
-    typer.echo(_as_json(comparison) if as_json else _as_tables(comparison))
+    print_result(_as_json(comparison) if as_json else _as_tables(comparison))
 
 
 def _scores_of_models(

@@ -33,7 +33,7 @@ from rankinite.cli.options import (
     Qid,
     Threads,
 )
-from rankinite.cli.outputs import check_writable, number_or_none, write_lines
+from rankinite.cli.outputs import check_writable, number_or_none, print_result, write_lines
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def evaluate(
     evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
-    typer.echo(_as_json(evaluation) if as_json else str(evaluation))
+    print_result(_as_json(evaluation) if as_json else str(evaluation))
 
 
 def _by_model(

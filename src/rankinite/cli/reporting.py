@@ -13,9 +13,15 @@ import typer
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 USER_ERROR = 2
-INTERRUPTED = 130  # 128 + SIGINT, as shells count
 # typer has it from click, or from a copy of its own, and does not name it.
 _UsageError: Any = typer.BadParameter.__base__
+
+
+def readable_anywhere() -> None:
+    """Let a terminal that cannot show a character show a question mark instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")
 
 
 @contextmanager
@@ -28,9 +34,9 @@ def one_line_errors() -> Iterator[None]:
             yield
         except _UsageError as error:
             _fail_of_usage(error)
-        except typer.Abort:
-            print("interrupted", file=sys.stderr)
-            raise SystemExit(INTERRUPTED) from None
+        except typer.Abort as error:
+            # typer takes the end of a file for the user's wish to stop, and here it is a bug.
+            raise error.__cause__ or error from None
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.compiling import compile_ahead
+from rankinite.cli import INTERRUPTED
+from rankinite.cli.compiling import CompilingAhead
 from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
 from rankinite.cli.outputs import check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
-from rankinite.cli.reporting import INTERRUPTED
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -143,8 +143,11 @@ def train(
         "features": names_of_features,
         "document": document,
     }
+    compiling = None
     if learner.learns_from_bins:
-        compile_ahead(str(learner.watched_measure(valid_pairs is not None)))
+        watched = str(learner.watched_measure(valid_pairs is not None))
+        by_lambdas = pairs is None and "truncation" in learner.parameter_names()
+        compiling = CompilingAhead(by_lambdas, watched, quiet)
     data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
@@ -163,6 +166,8 @@ def train(
 
         run.log = TrainingLog(log)
         run.log.start(learner, parameters.get("base_model"), data)
+    if compiling is not None:
+        compiling.finish()
     run.fit(train_measure, resume, _callbacks(checkpoint, checkpoint_every, quiet))
     run.conclude(names, model, valid)
 
