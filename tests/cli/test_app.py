@@ -22,6 +22,7 @@ VERBS = (
     "combine",
     "adapt",
     "optimality",
+    "info",
     "compile",
 )
 

@@ -17,6 +17,7 @@ from rankinite.cli.compile import compile
 from rankinite.cli.compiling import announced_compiling, tell
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
+from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
 from rankinite.cli.score import score
 from rankinite.cli.train import train
@@ -45,7 +46,7 @@ def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, compile):
+for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, info, compile):
     app.command()(_as_command(verb))
 
 

@@ -16,10 +16,12 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
+    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
     DEFAULT_MEASURES,
+    MODEL_HELP,
     AsJson,
     Blank,
     DataPath,
@@ -43,7 +45,7 @@ def compare(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAME=]FILE", show_default=False, help="A saved ranker; give several."
+            metavar="[NAME=]FILE", show_default=False, help=f"{MODEL_HELP[:-1]}; give several."
         ),
     ] = None,
     scores: Annotated[
@@ -107,7 +109,7 @@ def _scores_of_models(
         if rows is None or (expected.n_features, expected.names) != features:
             rows = read_like(data, expected, label=label, qid=qid)
             features = expected.n_features, expected.names
-        values[name] = ranker.predict(rows)
+        values[name] = scores_by(ranker, rows)
     return rows, values
 
 

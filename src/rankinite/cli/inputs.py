@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -45,33 +45,41 @@ def read_like(
     expected: Expected,
     *,
     label: str,
-    qid: str,
+    qid: str | None,
     document: str | None = None,
     labels_needed: bool = True,
+    queries_needed: bool = True,
     bins_of: Dataset | None = None,
 ) -> Dataset:
     """Read data that has the features of something else.
 
     Columns of a table are found by their names, in whatever order they stand. SVMlight text may
     leave out the last features, as it may leave out any that is 0. With `bins_of` the result holds
-    only bins, those of that dataset.
+    only bins, those of that dataset. Unless queries are needed, a table may have no column of them.
     """
     from rankinite.formats import read
 
-    columns = _table_columns(path)
-    for name in (expected.names or []) if columns else []:
+    columns = table_columns(path)
+    names = expected.names
+    if columns and names is not None:
+        # LightGBM puts underscores into names.
+        spaced = {column.replace(" ", "_"): column for column in columns}
+        names = [name if name in columns else spaced.get(name, name) for name in names]
+    for name in (names or []) if columns else []:
         if name not in columns:
             raise DataError(
                 f"{path} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
     has_label = labels_needed or label in columns
+    if columns and qid not in columns and not queries_needed:
+        qid = None  # all rows are one query
     try:
         dataset = read(
             path,
             label=label if has_label else None,
             qid=qid,
-            features=expected.names,
+            features=names,
             document=document,
             n_features=expected.n_features,
             like=bins_of,
@@ -104,7 +112,7 @@ def read_judgements(
 
 def label_if_there(path: Path, label: str) -> str | None:
     """The name of the column of labels; None if the file is a table that has no such."""
-    columns = _table_columns(path)
+    columns = table_columns(path)
     return None if columns and label not in columns else label
 
 
@@ -131,14 +139,29 @@ def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
 
 
 def load_model(path: Path, n_threads: int | None) -> Any:
-    """Load a model, to be used with so many threads."""
-    from rankinite.models import load
+    """Load a model, also of another library, to be used with so many threads."""
+    from rankinite.models import load_base_model
     from rankinite.models.parameters import Whole
 
     Whole(1, optional=True).check("threads", n_threads)
-    model = load(path)
+    model = load_base_model(path)
     model.n_threads = n_threads
     return model
+
+
+def scores_by(model: Any, rows: Dataset, n_rounds: int | None = None) -> np.ndarray:
+    """Scores of a model that `load_model` gave, shape (n_rows,), in the order of the file."""
+    from rankinite._numba import threads
+    from rankinite.models import Ranker
+    from rankinite.models.scores import scores_of
+
+    if isinstance(model, Ranker):
+        return model.predict(rows, n_rounds=n_rounds)
+    if n_rounds is not None:
+        kind = getattr(model, "origin", type(model).__name__)
+        raise ParameterError(f"--n-rounds is for models of rankinite, not for a {kind}")
+    with threads(model.n_threads):
+        return rows.in_caller_order(scores_of(model, rows))
 
 
 def named_files(options: list[str]) -> dict[str, Path]:
@@ -175,7 +198,7 @@ def _score(text: str, path: Path, line: int) -> float:
     return score
 
 
-def _table_columns(path: Path) -> list[str]:
+def table_columns(path: Path) -> list[str]:
     """The columns of a Parquet or CSV file; none for other files and those that are unreadable."""
     suffixes = [suffix.lower() for suffix in path.suffixes]
     is_parquet, is_csv = suffixes[-1:] == [".parquet"], ".csv" in suffixes[-2:]

@@ -38,6 +38,15 @@ def check_writable(path: Path | None, what: str) -> None:
         raise DataError(f"cannot write {what} to {path}: {error.strerror}") from error
 
 
+def check_new(path: Path, what: str, force: bool) -> None:
+    """Raise a DataError if `path` is there already, unless it may be replaced."""
+    check_writable(path, what)
+    if not force and path.is_file():
+        raise DataError(
+            f"{path} is there already: add --force to replace it, or choose another name for {what}"
+        )
+
+
 def write_lines(lines: Iterable[str], path: Path | None) -> None:
     """Write lines to a file, which is replaced as a whole, or to standard output (None or -)."""
     text = "".join(f"{line}\n" for line in lines)

@@ -12,8 +12,8 @@ import typer
 from rankinite.cli import INTERRUPTED
 from rankinite.cli.compiling import CompilingAhead
 from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
-from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
-from rankinite.cli.outputs import check_writable
+from rankinite.cli.options import DATA_PANEL, Document, Force, Label, Pairs, Qid
+from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.errors import ParameterError
 
@@ -37,6 +37,7 @@ def train(
         Path | None, typer.Option(help="Data to measure after every round.", show_default=False)
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("ranker.rk"),
+    force: Force = False,
     ranker: Annotated[
         str, typer.Option(metavar="NAME", help=f"The kind of ranker: {', '.join(RANKERS)}.")
     ] = "lambdamart",
@@ -126,7 +127,9 @@ def train(
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
-    for path, what in ((model, "the model"), (checkpoint, "checkpoints"), (log, "the log")):
+    # A run that goes on replaces what it has come to before.
+    check_new(model, "the model", force or resume is not None)
+    for path, what in ((checkpoint, "checkpoints"), (log, "the log")):
         check_writable(path, what)
     learner = make_ranker(ranker, parameters)
     if pairs is not None and not learner.learns_preferences:

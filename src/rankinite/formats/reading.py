@@ -26,7 +26,7 @@ def read(
     path: str | PathLike[str],
     *,
     label: str | None = "label",
-    qid: str = "qid",
+    qid: str | None = "qid",
     weight: str | None = None,
     features: Sequence[str] | None = None,
     document: str | None = None,
@@ -50,7 +50,8 @@ def read(
     ----------
     path : path
     label, qid, weight : str
-        Columns of a Parquet or CSV file; ``label=None`` if it has no labels.
+        Columns of a Parquet or CSV file; ``label=None`` if it has no labels, ``qid=None`` if its
+        rows are to be scored only: then all are one query.
     features : sequence of str, optional
         Feature columns of a Parquet or CSV file; by default all the others.
     document : str, optional
