@@ -1,6 +1,7 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
 # make test-torch  installs PyTorch beside the rest and passes the tests of nets of one's own
+# make fuzz   reads 100,000 damaged files of every kind, and fails if one is not refused properly
 # make check  the static checks: style, types, import contract
 # make bench  the short benchmarks beside the peers, as one table (about twenty minutes)
 
@@ -8,7 +9,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch check bench clean
+.PHONY: demo test test-torch fuzz check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/rankinite demo
@@ -19,6 +20,9 @@ test: $(VENV)/.installed-for-tests
 # PyTorch is not among the requirements of the tests, because it is so large.
 test-torch: $(VENV)/.installed-torch
 	$(BIN)/python -m pytest tests/torch tests/test_docs.py
+
+fuzz: $(VENV)/.installed-for-tests
+	$(BIN)/python -m tests.fuzz 100000
 
 check: $(VENV)/.installed-for-tests
 	$(BIN)/ruff check

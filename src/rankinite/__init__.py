@@ -24,6 +24,7 @@ _HOMES = {
     "Preferences": "rankinite.data",
     "Queries": "rankinite.data",
     "artificial": "rankinite.data",
+    "concat": "rankinite.data",
     "expand": "rankinite.adaptation",
     "read": "rankinite.formats",
     "write_svmlight": "rankinite.formats",
@@ -49,6 +50,7 @@ _HOMES = {
     "ParameterError": "rankinite.errors",
     "ModelFileError": "rankinite.errors",
     "RankiniteWarning": "rankinite.errors",
+    "NothingLearnedWarning": "rankinite.errors",
 }
 
 __all__ = ["__version__", *sorted(_HOMES)]

@@ -71,10 +71,8 @@ def keep_on_disk(kernel: Any) -> Any:
 
 def is_kept(kernel: Any) -> bool:
     """Whether a kernel is on disk in its compiled form, for some types."""
-    cache = getattr(kernel, "_cache", None)
-    return isinstance(getattr(cache, "_cache_file", None), _CacheFile) and bool(
-        cache._cache_file._load_index()
-    )
+    file = getattr(getattr(kernel, "_cache", None), "_cache_file", None)
+    return isinstance(file, _CacheFile) and bool(file._load_index())
 
 
 class _CacheFile(IndexDataCacheFile):

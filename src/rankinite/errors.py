@@ -19,3 +19,7 @@ class ModelFileError(RankiniteError):
 
 class RankiniteWarning(UserWarning):
     """Something was mended on the caller's behalf, and the result may not be what was meant."""
+
+
+class NothingLearnedWarning(RankiniteWarning):
+    """A training has ended, and the model ranks as if there had been none."""

@@ -132,4 +132,4 @@ def test_noise_is_no_reason_to_leave_the_background(run, files, words, tmp_path)
     before = rk.load(files / "ranker.rk").predict(train)
     assert np.array_equal(rk.load(out).predict(train), before)
     wrong = run(*words, *more, "--force", "--choose", "worst")
-    assert "choose must be one of significant, best, got 'worst'" in wrong.err
+    assert "--choose must be one of 'significant', 'best', got 'worst'" in wrong.err

@@ -127,3 +127,14 @@ def test_a_verb_says_once_that_it_compiles(capsys):
             listener("a_kernel")
     assert capsys.readouterr().err == f"{compiling.NOTICE}\n"
     assert before_compiling == []
+
+
+def test_other_processes_take_no_module_of_the_working_folder(tmp_path, monkeypatch):
+    """A numba.py that lies there would be imported, whoever wrote it."""
+    (tmp_path / "numba.py").write_text("raise SystemExit(3)")
+    began = []
+    with monkeypatch.context() as patch:
+        patch.setattr(compiling.subprocess, "Popen", lambda words, **_: began.append(words))
+        compiling._start(["trees"], "ndcg@10", subprocess.DEVNULL)
+    words = [*began[0][:-1], "import numba; numba.njit"]
+    assert subprocess.run(words, cwd=tmp_path, timeout=120, check=False).returncode == 0

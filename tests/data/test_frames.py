@@ -194,3 +194,48 @@ def test_tall_frames_are_copied_in_blocks():
     values = np.random.default_rng(0).normal(size=(10_000, 3))
     data = Dataset(pl.DataFrame(values), qid=np.zeros(10_000))
     assert np.array_equal(data.X, values)
+
+
+@pytest.mark.parametrize("names", [["a", "a", "b"], [1, "1", "b"]])
+def test_two_columns_of_one_name(names):
+    frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=names)
+    message = f"the DataFrame has more than one column '{names[1]}'"
+    with pytest.raises(DataError, match=message):
+        Dataset(frame, qid=[1, 1])
+    with pytest.raises(DataError, match="the Table has more than one column 'a'"):
+        Dataset(pa.table([[1], [2]], names=["a", "a"]), qid=[1])
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
+def test_sparse_matrices_of_every_kind(kind):
+    matrix = sp.random(6, 5, 0.5, format=kind, random_state=0)
+    np.testing.assert_array_equal(Dataset(matrix, qid=[1] * 6).X, matrix.toarray())
+
+
+@pytest.mark.parametrize("kind", ["csr", "csc", "bsr"])
+@pytest.mark.parametrize(
+    ("array", "at", "value"),
+    [("indices", 0, 10**6), ("indices", 0, -5), ("indptr", 1, 10**6), ("indptr", -1, 10**6)],
+)
+def test_sparse_matrices_that_are_damaged(kind, array, at, value):
+    matrix = sp.random(6, 6, 0.5, format=kind, random_state=0)
+    getattr(matrix, array)[at] = value
+    with pytest.raises(DataError, match="X is a sparse matrix that is damaged"):
+        Dataset(matrix, qid=[1] * 6)
+
+
+def test_sparse_coordinates_out_of_range_or_too_many():
+    matrix = sp.random(6, 5, 0.5, format="coo", random_state=0)
+    matrix.row[0] = 10**7
+    with pytest.raises(DataError, match="an index lies outside its shape"):
+        Dataset(matrix, qid=[1] * 6)
+    with pytest.raises(DataError, match=r"no memory for it as a dense one"):
+        Dataset(sp.csr_matrix((10**8, 10**8)), qid=[1])
+
+
+def test_numbers_that_no_float_can_hold():
+    for huge in (10**400, decimal.Decimal("sNaN")):
+        with pytest.raises(DataError, match="y has a number that is none of 64 bits"):
+            Dataset([[1.0], [2.0]], [0, huge], qid=[1, 1])
+        with pytest.raises(DataError, match="has a number that is none of 64 bits"):
+            Dataset(np.array([[1.0], [huge]], object), qid=[1, 1])

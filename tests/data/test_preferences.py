@@ -237,8 +237,8 @@ def test_wrong_lines_are_named(tmp_path, line, message):
 def test_wrong_files(tmp_path):
     with pytest.raises(rk.DataError, match=r"pairs\.csv does not exist"):
         data().with_preferences(tmp_path / "pairs.csv")
-    (tmp_path / "pairs.txt").write_text("preferred,other\n0,2\n")
-    with pytest.raises(rk.DataError, match=r"must end in \.csv or \.parquet"):
+    (tmp_path / "pairs.txt").write_text("preferred other\n0 2\n")
+    with pytest.raises(rk.DataError, match=r"pairs.txt is no table of pairs, but SVMlight text"):
         data().with_preferences(tmp_path / "pairs.txt")
     (tmp_path / "pairs.csv").write_text("better,other\n0,2\n")
     with pytest.raises(

@@ -109,7 +109,9 @@ def test_another_number_of_bins_needs_the_values(tmp_path):
     with pytest.raises(DataError, match=r"was binned with max_bins=8 .* binned with max_bins=255"):
         loaded.binned()
     with pytest.raises(DataError, match="binned with max_bins=8"):
-        loaded.save(tmp_path / "b")
+        loaded.save(tmp_path / "b", max_bins=255)
+    loaded.save(tmp_path / "b")
+    assert (tmp_path / "b").read_bytes() == path.read_bytes()
     assert repr(loaded).endswith("labels 0: 3, 1: 2, 2: 1, binned with max_bins=8)")
 
 

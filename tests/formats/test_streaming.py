@@ -211,8 +211,36 @@ def test_bins_like_those_of_other_data(tmp_path, small_sample):
 
 def test_the_number_of_bins_is_checked(tmp_path):
     (tmp_path / "data.txt").write_text("1 qid:1 1:1\n")
-    with pytest.raises(ParameterError, match="max_bins must be between 2 and 255, got 1"):
+    with pytest.raises(ParameterError, match="max_bins must be a whole number between 2 and 255"):
         rk.read(tmp_path / "data.txt", max_bins=1)
+    for wrong in (0, True, "16", 16.0, 10**400):
+        with pytest.raises(
+            ParameterError, match="max_bins must be a whole number between 2 and 255"
+        ):
+            rk.read(tmp_path / "data.txt", max_bins=wrong)
+        with pytest.raises(
+            ParameterError, match="max_bins must be a whole number between 2 and 255"
+        ):
+            rk.Dataset.from_chunks(lambda: iter([]), max_bins=wrong)
+        with pytest.raises(
+            ParameterError, match="max_bins must be a whole number between 2 and 255"
+        ):
+            rk.read(tmp_path / "data.txt").save(tmp_path / "a.bins", max_bins=wrong)
+
+
+def test_like_is_a_dataset_with_as_many_bins(tmp_path):
+    (tmp_path / "data.txt").write_text("1 qid:1 1:1\n0 qid:1 1:2\n")
+    binned = rk.read(tmp_path / "data.txt", max_bins=8)
+    same = rk.read(tmp_path / "data.txt", max_bins=8, like=binned)
+    assert same.mapper(255).equals(binned.mapper(255))
+    with pytest.raises(DataError, match="binned with max_bins=8"):
+        rk.read(tmp_path / "data.txt", max_bins=16, like=binned)
+    with pytest.raises(DataError, match="binned with max_bins=8"):
+        rk.Dataset.from_chunks(lambda: iter([]), max_bins=16, like=binned)
+    with pytest.raises(ParameterError, match="like must be a Dataset, not a str"):
+        rk.read(tmp_path / "data.txt", like="train.txt")
+    with pytest.raises(ParameterError, match="make_chunks must be a function"):
+        rk.Dataset.from_chunks([])
 
 
 def arrays(n_queries=30, n_docs=4, dtype=np.float32, shuffle=False):

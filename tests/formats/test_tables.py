@@ -120,5 +120,5 @@ def test_files_that_are_something_else(tmp_path):
         rk.read(write(tmp_path / "b.csv", text="qid,label,a\n1,word,1\n"))
     torn = write(tmp_path / "c.csv.gz")
     torn.write_bytes(torn.read_bytes()[:-10])
-    with pytest.raises(DataError, match=r"c.csv.gz cannot be read"):
+    with pytest.raises(DataError, match=r"c.csv.gz cannot be decompressed"):
         rk.read(torn)

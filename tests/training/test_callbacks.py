@@ -1,13 +1,15 @@
 import io
 import json
 import math
+import shutil
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.training import EarlyStopping, Log, Progress, Run, best_round
+from rankinite.training import Checkpoint, EarlyStopping, Log, Progress, Run, best_round
 from tests.boosting.small import QUICK, StopAfter, train_and_valid, with_labels
 
 
@@ -160,3 +162,74 @@ def test_log_of_a_measure_without_a_value_is_json(tmp_path):
     assert model.best_iteration_ == model.forest_.n_trees == 6
     model.save(tmp_path / "model.rk")
     assert np.isnan(rk.load(tmp_path / "model.rk").history_["valid"]["ndcg@10"]).all()
+
+
+class Broken(io.StringIO):
+    """A stream whose reader has gone."""
+
+    def __init__(self, failure, tty=False):
+        super().__init__()
+        self.failure, self.tty, self.n_tried = failure, tty, 0
+
+    def isatty(self):
+        return self.tty
+
+    def write(self, text):
+        self.n_tried += 1
+        raise self.failure
+
+
+@pytest.mark.parametrize("tty", [False, True])
+@pytest.mark.parametrize(
+    "failure", [BrokenPipeError(32, "Broken pipe"), OSError(28, "No space"), ValueError("closed")]
+)
+def test_progress_that_cannot_be_shown_ends_no_training(failure, tty):
+    train, _ = train_and_valid()
+    stream = Broken(failure, tty)
+    with pytest.warns(rk.RankiniteWarning, match="no longer shown.*; the training goes on") as got:
+        model = rk.LambdaMART(**QUICK).fit(train, callbacks=[Progress(every=1, stream=stream)])
+    assert len(got) == 1 and model.n_rounds_ == 6
+    closed = io.StringIO()
+    closed.close()
+    with pytest.warns(rk.RankiniteWarning, match="no longer shown"):
+        rk.LambdaMART(**QUICK).fit(train, callbacks=[Progress(stream=closed)])
+
+
+def test_progress_without_standard_error(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    train, _ = train_and_valid()
+    assert rk.LambdaMART(verbose=1, **QUICK).fit(train).n_rounds_ == 6
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a disk that is always full")
+def test_a_log_on_a_full_disk_ends_no_training():
+    train, _ = train_and_valid()
+    log = Log("/dev/full")
+    with pytest.warns(rk.RankiniteWarning, match="the log /dev/full ends here: No space") as got:
+        model = rk.LambdaMART(**QUICK).fit(train, callbacks=[log])
+    assert len(got) == 1 and model.n_rounds_ == 6
+    assert rk.LambdaMART(**QUICK).fit(train, callbacks=[log]).n_rounds_ == 6
+
+
+def test_a_checkpoint_that_cannot_be_written_ends_no_training(tmp_path):
+    train, _ = train_and_valid()
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    checkpoint = Checkpoint(folder / "part.rk", every=2)
+
+    class Meddle:
+        def after_round(self, run):
+            if run.n_done == 3:
+                assert checkpoint.n_saved == 2
+                shutil.rmtree(folder)
+            return False
+
+        def finish(self, run):
+            pass
+
+    with pytest.warns(rk.RankiniteWarning, match=r"no checkpoint of tree 4: .*part.rk") as got:
+        model = rk.LambdaMART(**QUICK).fit(train, callbacks=[checkpoint, Meddle()])
+    assert len(got) == 1 and model.n_rounds_ == 6 and checkpoint.n_saved == 2
+    for wrong in (folder / "part.rk", tmp_path):
+        with pytest.raises(rk.DataError, match="cannot write checkpoints to"):
+            Checkpoint(wrong)

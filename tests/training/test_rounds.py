@@ -51,7 +51,7 @@ def a_set(name, value_of, spec="ndcg@10"):
     def evaluate(scores):
         return {spec: value_of(scores[0])}
 
-    return Watched(name, None, measure(spec), evaluate)
+    return Watched(name, None, [measure(spec)], evaluate)
 
 
 class Note:
@@ -170,3 +170,99 @@ def test_a_diverging_net_warns_where_fit_was_called():
     with pytest.warns(rk.RankiniteWarning, match="use a learning_rate below 1e\\+200") as caught:
         rk.RankNet(learning_rate=1e200, n_epochs=3).fit(huge)
     assert caught[0].filename == __file__
+
+
+class Fails(Note):
+    def finish(self, run):
+        super().finish(run)
+        raise OSError("no room")
+
+
+def test_every_callback_finishes_whatever_the_others_do():
+    fails, after, run = Fails(), Note(), Run(2)
+    with pytest.raises(OSError, match="no room"):
+        train(run, Counting(), WatchedSets([]), [fails, after])
+    assert fails.calls == after.calls == [1, 2, "end"] and run.n_done == 2
+    # What has ended the run goes on.
+    fails, after = Fails(), Note()
+    with (
+        pytest.warns(rk.RankiniteWarning, match="failed at the end"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        train(Run(5), Counting(), WatchedSets([]), [fails, after, StopAfter(1)])
+    assert after.calls == [1, "end"]
+
+
+def test_a_model_is_kept_when_a_callback_fails_at_the_end():
+    data, _ = train_and_valid()
+    model = rk.LambdaMART(**QUICK)
+    with pytest.raises(OSError, match="no room"):
+        model.fit(data, callbacks=[Fails()])
+    assert model.n_rounds_ == 6
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "message"),
+    [
+        ([print], "has a builtin_function_or_method, and a callback is an object with the methods"),
+        ([lambda run: True], r"has a function, and a callback .* after_round\(run\) and finish"),
+        ([Note], r"has the class Note: pass an object of it, Note\(...\)"),
+        (Note(), "must be a list of callbacks, not a Note: put it in brackets"),
+        (print, "must be a list of callbacks, not a builtin"),
+        (3, "must be a list of callbacks, not a int"),
+        ([None], "has a NoneType"),
+    ],
+)
+def test_what_is_no_callback(callbacks, message):
+    data, _ = train_and_valid()
+    with pytest.raises(rk.ParameterError, match=f"callbacks {message}"):
+        rk.LambdaMART(**QUICK).fit(data, callbacks=callbacks)
+
+
+def test_several_measures_are_watched_and_the_first_decides(tmp_path):
+    data, valid = train_and_valid()
+    settings = {**QUICK, "n_estimators": 20, "learning_rate": 0.7, "early_stopping": 4}
+    alone = rk.LambdaMART(valid_measure="mrr", **settings).fit(data, valid=valid)
+    several = rk.LambdaMART(valid_measure=["mrr", "ndcg@10", "p@3"], **settings)
+    several.fit(data, valid={"other": data, "valid": valid})
+    assert several.n_rounds_ == alone.n_rounds_ and several.best_iteration_ == alone.best_iteration_
+    assert list(several.history_["valid"]) == list(several.history_["other"])
+    assert list(several.history_["valid"]) == ["mrr", "ndcg@10", "p@3"]
+    assert several.history_["valid"]["mrr"] == alone.history_["valid"]["mrr"]
+    n_done = len(alone.history_["valid"]["mrr"])
+    assert {len(values) for values in several.history_["valid"].values()} == {n_done}
+    several.save(tmp_path / "model.rk")
+    copy = rk.load(tmp_path / "model.rk")
+    assert copy.valid_measure == ["mrr", "ndcg@10", "p@3"] and copy.history_ == several.history_
+    # The order says which one decides.
+    turned = rk.LambdaMART(valid_measure=("ndcg@10", "mrr"), **settings).fit(data, valid=valid)
+    ndcg = rk.LambdaMART(valid_measure="ndcg@10", **settings).fit(data, valid=valid)
+    assert turned.best_iteration_ == ndcg.best_iteration_
+    assert turned.predict(valid).tobytes() == ndcg.predict(valid).tobytes()
+
+
+@pytest.mark.parametrize("kind", [rk.LambdaMART, rk.LambdaRank, rk.LambdaBoost])
+def test_resuming_with_several_measures(kind, tmp_path):
+    data, valid = train_and_valid()
+    most = "n_epochs" if kind is rk.LambdaRank else "n_estimators"
+    watched = [rk.measure("err@5"), "mrr"]
+    whole = kind(valid_measure=watched, **{most: 6}).fit(data, valid=valid)
+    kind(valid_measure=watched, **{most: 3}).fit(data, valid=valid).save(tmp_path / "part.rk")
+    resumed = kind(valid_measure=watched, **{most: 6})
+    resumed.fit(data, valid=valid, resume=tmp_path / "part.rk")
+    assert resumed.history_ == whole.history_
+    with pytest.raises(rk.ParameterError, match=r"trained with valid_measure=\['err@5', 'mrr'\]"):
+        kind(valid_measure="mrr", **{most: 6}).fit(data, valid=valid, resume=tmp_path / "part.rk")
+
+
+def test_wrong_lists_of_measures():
+    data, valid = train_and_valid()
+    for wrong, message in (
+        ([], "valid_measure is wrong: measures is empty"),
+        (["ndcg@10", "nice"], "valid_measure is wrong: .*nice"),
+        ([3], "valid_measure is wrong"),
+    ):
+        with pytest.raises(rk.ParameterError, match=message):
+            rk.LambdaMART(valid_measure=wrong).fit(data, valid=valid)
+    with pytest.raises(rk.DataError, match="has no preferences, on which pair_accuracy is"):
+        rk.LambdaMART(valid_measure=["mrr", "pair_accuracy"], **QUICK).fit(data, valid=valid)

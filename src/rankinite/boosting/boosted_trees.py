@@ -16,6 +16,7 @@ from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError
 from rankinite.models.base_model import base_scores
+from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.storage import nested, unnested
@@ -162,13 +163,19 @@ class BoostedTrees(Learner):
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         self.forest_ = Forest.from_arrays(unnested("forest", arrays), self.n_features_in_)
-        self._start = np.array(state["start"], np.float64)
-        self._link = self._saved_link(state, arrays)
+        self._start = np.array(saved_numbers(state, "start"))
         n_outputs = len(self._start)
-        if not np.isfinite(self._start).all() or self.forest_.n_trees % n_outputs:
+        whole = n_outputs > 0 and self.forest_.n_trees % n_outputs == 0
+        if not whole or not np.isfinite(self._start).all():
             raise ModelFileError(
                 f"the model file has {self.forest_.n_trees} trees for {n_outputs} outputs that "
-                f"start at {self._start}: save the model again"
+                f"start at {self._start.tolist()}: save the model again"
+            )
+        self._link = self._saved_link(state, arrays)
+        if len(self._link.base_factors) != n_outputs:
+            raise ModelFileError(
+                f"the model file has {n_outputs} outputs, and its classes need "
+                f"{len(self._link.base_factors)}: save the model again"
             )
 
     def _saved_link(self, state: State, arrays: Arrays) -> Link:

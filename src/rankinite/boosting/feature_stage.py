@@ -102,6 +102,10 @@ class FeatureStage:
         if member.feature >= 0:
             scores[0] += member.step * self.standardizer.column(rows, member.feature)
 
+    def separates(self, member: Member) -> bool:
+        """Whether a feature was chosen."""
+        return member.feature >= 0 and member.step != 0.0
+
 
 def weights_of(members: list[Member], n_features: int) -> np.ndarray:
     """The weights of the standardised features that members add up to, shape (n_features,)."""

@@ -20,7 +20,7 @@ from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ModelFileError
 from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
-from rankinite.measures import Measure, measure
+from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
@@ -56,8 +56,9 @@ class LambdaBoost(Learner):
         Anything that scores; features are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
         Stop when the validation measure has not risen for so many rounds, and keep the best ones.
-    valid_measure : str or Measure, optional
-        What to watch on validation data; `measure` by default.
+    valid_measure : str, Measure or sequence of them, optional
+        What to watch on validation data; `measure` by default. Of several the first one decides
+        when to stop and what was best.
     sigma : float
         Slope of the pair probability.
     truncation : int, optional
@@ -114,7 +115,7 @@ class LambdaBoost(Learner):
         step: str = "newton",
         base_model: Any = None,
         early_stopping: int | None = None,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = False,

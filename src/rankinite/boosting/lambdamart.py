@@ -17,8 +17,9 @@ from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
 from rankinite.linesearch import LineSearcher
-from rankinite.measures import Measure, measure
+from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
+from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
@@ -73,9 +74,10 @@ class LambdaMART(BoostedTrees):
         Anything that scores; trees are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
         Stop when the validation measure has not risen for so many trees, and keep the best ones.
-    valid_measure : str or Measure, optional
+    valid_measure : str, Measure or sequence of them, optional
         What to watch on validation data: by default `measure`, or "pair_accuracy" on data with
-        preferences. "pair_log_loss" is watched for its lowest value.
+        preferences. "pair_log_loss" is watched for its lowest value. Of several the first one
+        decides when to stop and what was best.
     sigma : float
         Slope of the pair probability. It scales the scores and changes nothing else.
     truncation : int, optional
@@ -141,7 +143,7 @@ class LambdaMART(BoostedTrees):
         feature_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = True,
@@ -252,7 +254,7 @@ class LambdaMART(BoostedTrees):
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         super()._restore(state, arrays)
-        self.backfit_history_ = [float(value) for value in state.get("backfit", [])]
+        self.backfit_history_ = saved_numbers(state, "backfit") if "backfit" in state else []
 
     def in_words(self) -> str:
         """The trained model in a few words, for people."""

@@ -22,7 +22,7 @@ from rankinite.boosting.objectives import (
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
-from rankinite.measures import Measure
+from rankinite.measures import Measure, MeasuresLike
 from rankinite.models.parameters import Constraint, OneOf
 from rankinite.trees import GrowthParameters
 
@@ -59,6 +59,8 @@ class MART(BoostedTrees):
         "loss": OneOf(LOSSES),
     }
 
+    learns_from_pairs = False
+
     def __init__(
         self,
         loss: str = "least_squares",
@@ -73,7 +75,7 @@ class MART(BoostedTrees):
         feature_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         random_state: int | None = 0,
         n_threads: int | None = None,

@@ -14,7 +14,7 @@ from rankinite.data import Dataset
 from rankinite.data.frames import features_of
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError, ParameterError
-from rankinite.measures import Measure
+from rankinite.measures import Measure, MeasuresLike
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf
 
@@ -66,6 +66,7 @@ class McRank(BoostedTrees):
         "form": OneOf(tuple(_FORMS)),
     }
     unit = "round"
+    learns_from_pairs = False
 
     _link: ExpectedRelevance
 
@@ -84,7 +85,7 @@ class McRank(BoostedTrees):
         feature_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -166,15 +167,15 @@ class McRank(BoostedTrees):
         return state, arrays
 
     def _saved_link(self, state: State, arrays: Arrays) -> ExpectedRelevance:
-        link = ExpectedRelevance(self.form, arrays["classes"], arrays["class_values"])
-        shapes = {link.classes.shape, link.values.shape}
-        right = len(shapes) == 1 and len(link.base_factors) == len(self._start)
-        if not right or not np.isfinite([link.classes, link.values]).all():
+        classes, values = arrays["classes"], arrays["class_values"]
+        right = classes.dtype == values.dtype == np.float64 and classes.ndim == 1
+        right = right and 1 <= len(classes) <= MOST_CLASSES and classes.shape == values.shape
+        if not right or not np.isfinite([classes, values]).all():
             raise ModelFileError(
-                f"the model file has {link.classes.shape} classes with {link.values.shape} values "
-                f"for {len(self._start)} outputs: save the model again"
+                f"the model file has classes of shape {classes.shape} with values of shape "
+                f"{values.shape} that are not all numbers: save the model again"
             )
-        return link
+        return ExpectedRelevance(self.form, classes, values)
 
 
 def values_of(class_values: str | Sequence[float], labels: np.ndarray) -> np.ndarray:

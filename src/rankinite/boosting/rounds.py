@@ -30,6 +30,9 @@ class Stage(Protocol[M]):
     def add(self, member: M, rows: Any, scores: np.ndarray) -> None:
         """Add a member to the scores of other rows, shape (n_outputs, n_rows)."""
 
+    def separates(self, member: M) -> bool:
+        """Whether a member adds different numbers to different rows."""
+
 
 S = TypeVar("S", bound=Stage)
 
@@ -70,6 +73,10 @@ class BoostingRounds(Rounds, Generic[S, M]):
     def keep(self, learned: M, merit: float | None, n_done: int) -> None:
         """One member more."""
         self.members.append(learned)
+
+    def learned_nothing(self) -> bool:
+        """Whether no member moves two rows apart."""
+        return not any(map(self.stage.separates, self.members))
 
     def take_over(
         self,

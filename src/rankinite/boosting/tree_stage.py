@@ -86,6 +86,10 @@ class TreeStage:
         for tree, outputs in zip(member, scores, strict=True):
             add_tree(tree, rows, outputs)
 
+    def separates(self, member: Trees) -> bool:
+        """Whether a tree has leaves of different values."""
+        return any(np.ptp(tree.value) > 0.0 for tree in member)
+
 
 def _grow(grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64) -> GrownTree:
     if grower.parameters.split == "newton":

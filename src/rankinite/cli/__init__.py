@@ -20,10 +20,12 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _run(argv: Sequence[str] | None) -> None:
     from rankinite._environment import check_environment
     from rankinite.cli.app import app
-    from rankinite.cli.reporting import one_line_errors, readable_anywhere
+    from rankinite.cli.inputs import streams_kept
+    from rankinite.cli.reporting import one_line_errors, open_missing_streams, readable_anywhere
 
+    open_missing_streams()
     readable_anywhere()
-    with one_line_errors():
+    with one_line_errors(), streams_kept():
         check_environment()
         # Not as typer's own main, which draws a box around errors of usage.
         code = app(

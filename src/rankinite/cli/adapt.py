@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, named_files, read_like
+from rankinite.cli.inputs import Expected, at_hand, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, Threads
 from rankinite.cli.outputs import check_new, print_result
 from rankinite.errors import ParameterError
@@ -169,26 +169,29 @@ def _read_background(
 ) -> tuple[Any | Dataset, Expected]:
     """The model or the data, and the features that the target's data must have."""
     from rankinite.formats import read
-    from rankinite.formats.files import check_readable
     from rankinite.models import load_base_model
     from rankinite.models.foreign import is_model_file
 
-    check_readable(path)
+    path = at_hand(path)
     if not is_model_file(path):
         rows = read(path, label=label, qid=qid, n_features=n_features)
         owner = f"the background data {path}"
         return rows, Expected(rows.n_features, rows.feature_names, owner)
+    if n_features is not None:
+        raise ParameterError(
+            f"--n-features is for background data in SVMlight text, and {path} is a model, which "
+            "knows its features: leave it out"
+        )
     ranker = load_base_model(path)
     return ranker, Expected.by_model(ranker, path)
 
 
 def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | Dataset:
     """One more background: a model, or data with the features of the first background."""
-    from rankinite.formats.files import check_readable
     from rankinite.models import load_base_model
     from rankinite.models.foreign import is_model_file
 
-    check_readable(path)
+    path = at_hand(path)
     if is_model_file(path):
         return load_base_model(path)
     return read_like(path, expected, label=label, qid=qid)

@@ -9,16 +9,16 @@ from typing import Annotated, Any
 import typer
 
 import rankinite
-from rankinite.cli import INTERRUPTED
 from rankinite.cli.adapt import adapt
 from rankinite.cli.combine import combine
 from rankinite.cli.compare import compare
 from rankinite.cli.compile import compile
-from rankinite.cli.compiling import announced_compiling, tell
+from rankinite.cli.compiling import announced_compiling
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
 from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
+from rankinite.cli.reporting import exit_code, tell
 from rankinite.cli.score import score
 from rankinite.cli.train import train
 
@@ -39,9 +39,9 @@ def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
         try:
             with announced_compiling():
                 verb(*arguments, **options)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             tell("interrupted")
-            raise typer.Exit(INTERRUPTED) from None
+            raise typer.Exit(exit_code(interrupt)) from None
 
     return command
 

@@ -17,6 +17,8 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
 from typing import IO, Any, NamedTuple
 
+from rankinite.cli.reporting import tell
+
 NOTICE = "compiling the kernels, once per installation"
 
 
@@ -36,13 +38,6 @@ def announced_compiling() -> Iterator[None]:
     finally:
         with suppress(ValueError):
             before_compiling.remove(say_once)
-
-
-def tell(line: str) -> None:
-    """Write a line to standard error; whether anybody can read it there does not matter."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            print(line, file=sys.stderr, flush=True)
 
 
 class CompilingAhead:

@@ -53,8 +53,8 @@ def demo(
 
     print_result(
         "rankinite demo: learning to rank documents whose relevance (0 to 4) is a hidden\n"
-        "polynomial of their features. The first run also compiles the kernels: allow half\n"
-        "a minute. Later runs take seconds.\n"
+        "polynomial of their features. The first run also compiles the kernels: allow\n"
+        "half a minute. Later runs take seconds.\n"
     )
     compiling = CompilingAhead()
     parts = DemoData(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import label_if_there
+from rankinite.cli.inputs import at_hand, label_if_there
 from rankinite.cli.options import AsJson, Label, Qid
 from rankinite.cli.outputs import number_or_none, print_result
 from rankinite.errors import DataError
@@ -36,12 +36,12 @@ def info(
     Example: rankinite info ranker.rk
     """
     import rankinite
-    from rankinite.formats.files import check_readable
     from rankinite.models.parameters import Whole
 
     Whole(0).check("features", features)
-    check_readable(path)
-    facts = {"file": str(path), "bytes": path.stat().st_size}
+    facts: Facts = {"file": str(path)}
+    path = at_hand(path)
+    facts["bytes"] = path.stat().st_size
     if _is_model(path):
         facts |= _of_model(path, features)
     else:
@@ -228,8 +228,8 @@ def _in_words(facts: Facts) -> str:
                 ]
                 tables.append(aligned(("watched", "measure", "first", "best", "last"), cells))
         elif name in ("importance", "weights", "shares") and isinstance(value, dict):
-            cells = [(key, f"{each:.4g}") for key, each in value.items()]
-            tables.append(aligned(("", name), cells))
+            largest = [(key, f"{each:.4g}") for key, each in value.items()]
+            tables.append(aligned(("", name), largest))
         else:
             lines.append(f"{name}: {_plain(value)}")
     return "\n\n".join(["\n".join(lines), *tables])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,31 @@ if TYPE_CHECKING:
     import numpy as np
 
     from rankinite.data import Dataset, Queries
+
+
+# Copies of the streams that the command at work was given, by their names.
+_copies: dict[Path, Path] = {}
+_cleanup = ExitStack()
+
+
+@contextmanager
+def streams_kept() -> Iterator[None]:
+    """Let `at_hand` keep copies of streams until the block ends."""
+    with _cleanup:
+        try:
+            yield
+        finally:
+            _copies.clear()
+
+
+def at_hand(path: Path) -> Path:
+    """The file itself; of a stream a copy, because verbs look at their data several times."""
+    from rankinite.formats.files import as_file, check_readable
+
+    check_readable(path)
+    if path not in _copies:
+        _copies[path] = _cleanup.enter_context(as_file(path))
+    return _copies[path]
 
 
 @dataclass(frozen=True)
@@ -59,6 +86,7 @@ def read_like(
     """
     from rankinite.formats import read
 
+    path = at_hand(path)
     columns = table_columns(path)
     names = expected.names
     if columns and names is not None:
@@ -71,7 +99,7 @@ def read_like(
                 f"{path} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
-    has_label = labels_needed or label in columns
+    has_label = labels_needed or not columns or label in columns
     if columns and qid not in columns and not queries_needed:
         qid = None  # all rows are one query
     try:
@@ -79,16 +107,18 @@ def read_like(
             path,
             label=label if has_label else None,
             qid=qid,
-            features=names,
+            features=names if columns else None,
             document=document,
-            n_features=expected.n_features,
+            n_features=expected.n_features if _is_text(path) else None,
             like=bins_of,
         )
     except DataError as error:
-        if f"n_features={expected.n_features}" in str(error):
-            raise DataError(f"{error}, the number of features of {expected.owner}") from None
+        given = f"n_features={expected.n_features}"
+        if given in str(error):
+            message = str(error).replace(given, str(expected.n_features))
+            raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
-    if not columns:
+    if _is_text(path):
         _warn_of_narrow_text(dataset, path, expected)
     return dataset
 
@@ -104,15 +134,18 @@ def read_judgements(
     """Read data for its labels and queries alone; of a table no other column is looked at."""
     from rankinite.formats import read
 
+    path = at_hand(path)
     if not labels_needed and label_if_there(path, label) is None:
         return read(path, label=None, qid=qid, document=document)
+    if not table_columns(path):
+        return read(path, label=label, qid=qid, document=document)
     # A dataset needs a feature: the label stands in for it, and keeps its precision.
     return read(path, label=label, qid=qid, features=[label], document=document, dtype="float64")
 
 
 def label_if_there(path: Path, label: str) -> str | None:
     """The name of the column of labels; None if the file is a table that has no such."""
-    columns = table_columns(path)
+    columns = table_columns(at_hand(path))
     return None if columns and label not in columns else label
 
 
@@ -125,10 +158,7 @@ def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
     """
     import numpy as np
 
-    from rankinite.formats.files import check_readable
-
-    check_readable(path)
-    lines = path.read_text(encoding="utf-8", errors="backslashreplace").splitlines()
+    lines = at_hand(path).read_text(encoding="utf-8", errors="backslashreplace").splitlines()
     scores = np.array([_score(text, path, number) for number, text in enumerate(lines, start=1)])
     if len(scores) != n_rows:
         raise DataError(
@@ -199,26 +229,20 @@ def _score(text: str, path: Path, line: int) -> float:
 
 
 def table_columns(path: Path) -> list[str]:
-    """The columns of a Parquet or CSV file; none for other files and those that are unreadable."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    is_parquet, is_csv = suffixes[-1:] == [".parquet"], ".csv" in suffixes[-2:]
-    if not (is_parquet or is_csv):
-        return []
-    import pyarrow as pa
+    """The columns of a table; none for other files and those that are unreadable."""
+    from rankinite.formats.kinds import TABLES, kind_of
+    from rankinite.formats.tables import columns_in
 
     try:
-        if is_parquet:
-            import pyarrow.parquet as pq
-
-            return pq.read_schema(path).names
-        from pyarrow import csv
-
-        from rankinite.formats.files import open_input
-
-        with open_input(path) as stream:
-            return csv.open_csv(stream).schema.names
-    except (pa.ArrowException, OSError):
+        return columns_in(path) if kind_of(path) in TABLES else []
+    except DataError:
         return []  # the reader itself says what is wrong
+
+
+def _is_text(path: Path) -> bool:
+    from rankinite.formats.kinds import TEXT, kind_of
+
+    return kind_of(path) == TEXT
 
 
 def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> None:

@@ -12,21 +12,28 @@ MODEL_HELP = "A saved ranker, also of LightGBM, XGBoost or CatBoost."
 DEFAULT_MEASURES = "ndcg@10,err@10,map,mrr"
 
 DataPath = Annotated[
-    Path, typer.Argument(metavar="DATA", show_default=False, help="Labelled queries.")
+    Path,
+    typer.Argument(
+        metavar="DATA", show_default=False, help="Labelled queries; - is standard input."
+    ),
 ]
 Label = Annotated[
-    str, typer.Option(help="Column of the labels in CSV or Parquet.", rich_help_panel=DATA_PANEL)
+    str,
+    typer.Option(help="Column of the labels in CSV, TSV or Parquet.", rich_help_panel=DATA_PANEL),
 ]
 Qid = Annotated[
-    str, typer.Option(help="Column of the query ids in CSV or Parquet.", rich_help_panel=DATA_PANEL)
+    str,
+    typer.Option(
+        help="Column of the query ids in CSV, TSV or Parquet.", rich_help_panel=DATA_PANEL
+    ),
 ]
 Pairs = Annotated[
     Path | None,
     typer.Option(
         metavar="FILE",
         show_default=False,
-        help="CSV or Parquet of preference pairs to look at instead of labels: columns preferred "
-        "and other, and if need be probability, weight, query.",
+        help="CSV, TSV or Parquet of preference pairs to look at instead of labels: columns "
+        "preferred and other, and if need be probability, weight, query.",
         rich_help_panel=DATA_PANEL,
     ),
 ]
@@ -34,7 +41,7 @@ Document = Annotated[
     str | None,
     typer.Option(
         show_default="rows, from 0",
-        help="Column of the ids in CSV or Parquet by which pairs name documents.",
+        help="Column of the ids in CSV, TSV or Parquet by which pairs name documents.",
         rich_help_panel=DATA_PANEL,
     ),
 ]

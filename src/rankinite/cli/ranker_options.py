@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankinite.cli.inputs import split_measures
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -153,7 +154,10 @@ RANKER_OPTIONS = {
         "keep the best.",
     ),
     "valid_measure": RankerOption(
-        str, "that of --measure", _STOP, "The measure to watch on the validation data."
+        str,
+        "that of --measure",
+        _STOP,
+        "The measure to watch on the validation data, or several A,B,...: the first one decides.",
     ),
     "random_state": RankerOption(int, "0", _STEPS, "Seed of all that is random.", flag="--seed"),
     "n_threads": RankerOption(
@@ -227,6 +231,9 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
+    if "valid_measure" in given:
+        watched = split_measures(given["valid_measure"])
+        given["valid_measure"] = watched if len(watched) > 1 else watched[0]
     if "base_model" in given:
         given["base_model"] = load_base_model(given["base_model"])
     ranker: Learner = learner(**given)

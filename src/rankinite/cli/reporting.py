@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import os
+import signal
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,9 +14,12 @@ from typing import Any, TextIO
 
 import typer
 
+from rankinite.cli.wording import in_options
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 USER_ERROR = 2
+# Signals that ask a process to end; Ctrl-C is Python's own.
+_ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # typer has it from click, or from a copy of its own, and does not name it.
 _UsageError: Any = typer.BadParameter.__base__
 
@@ -20,14 +27,84 @@ _UsageError: Any = typer.BadParameter.__base__
 def readable_anywhere() -> None:
     """Let a terminal that cannot show a character show a question mark instead of failing."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
+        if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+class EndingSignal(KeyboardInterrupt):
+    """The process was asked to end, as by Ctrl-C."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def exit_code(interrupt: BaseException | None) -> int:
+    """Of a process that was interrupted: 128 and the signal's number, as shells count."""
+    number = interrupt.number if isinstance(interrupt, EndingSignal) else signal.SIGINT
+    return 128 + int(number)
+
+
+@contextmanager
+def ending_signals() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP like Ctrl-C inside the block: what was learned is kept.
+
+    One of them is enough: those that follow are ignored, so that they do not cut off what the
+    first one let the process do. A signal that is already ignored (nohup) stays so.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [number for number in _ENDING if signal.getsignal(number) is signal.SIG_DFL]
+
+    def end(number: int, frame: Any) -> None:
+        for each in taken:
+            signal.signal(each, signal.SIG_IGN)
+        raise EndingSignal(number)
+
+    for number in taken:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def open_missing_streams() -> None:
+    """Open /dev/null in the place of standard streams that the caller has closed.
+
+    Else the first files that are opened would take their place, and get what is meant for them.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+
+
+def tell(text: str) -> None:
+    """Say something on standard error that may as well not arrive."""
+    try:
+        typer.echo(text, err=True)
+    except (OSError, ValueError):  # closed, or not for these letters
+        _give_up(sys.stderr)
+
+
+def _give_up(stream: TextIO) -> None:
+    """Write nothing more to a broken stream, also not what is left in it at the end."""
+    try:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, stream.fileno())
+        os.close(nothing)
+    except (OSError, ValueError, AttributeError):
+        pass
 
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn a user's mistake into ``error: ...`` and exit code 2; a bug keeps its traceback."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ending_signals():
         warnings.simplefilter("always", RankiniteWarning)
         warnings.showwarning = _show_warning
         try:
@@ -37,6 +114,9 @@ def one_line_errors() -> Iterator[None]:
         except typer.Abort as error:
             # typer takes the end of a file for the user's wish to stop, and here it is a bug.
             raise error.__cause__ or error from None
+        except KeyboardInterrupt as interrupt:
+            tell("interrupted")
+            raise SystemExit(exit_code(interrupt)) from None
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:
@@ -44,7 +124,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _fail(message: str) -> None:
-    print(f"error: {_one_line(message)}", file=sys.stderr)
+    tell(f"error: {_one_line(message)}")
     raise SystemExit(USER_ERROR)
 
 
@@ -63,7 +143,7 @@ def _in_words(error: OSError) -> str:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(line.strip() for line in message.splitlines())
+    return in_options(" ".join(line.strip() for line in message.splitlines()))
 
 
 def _show_warning(
@@ -78,4 +158,4 @@ def _show_warning(
         text = f"warning: {_one_line(str(message))}\n"
     else:
         text = warnings.formatwarning(message, category, filename, lineno, line)
-    (sys.stderr if file is None else file).write(text)
+    tell(text.rstrip("\n"))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, load_model, read_like, scores_by, table_columns
+from rankinite.cli.inputs import Expected, at_hand, load_model, read_like, scores_by, table_columns
 from rankinite.cli.options import MODEL_HELP, Document, Label, NRounds, Qid, Threads
 from rankinite.cli.outputs import check_writable, write_lines
 from rankinite.errors import DataError
@@ -54,7 +54,7 @@ def score(
     ranker = load_model(model, threads)
     expected = Expected.by_model(ranker, model)
     needs_queries = trec or bool(getattr(ranker, "needs_queries", False))
-    columns = table_columns(data)
+    columns = table_columns(at_hand(data))
     has_queries = not columns or qid in columns
     rows = read_like(
         data,

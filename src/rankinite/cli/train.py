@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli import INTERRUPTED
 from rankinite.cli.compiling import CompilingAhead
-from rankinite.cli.inputs import Expected, label_if_there, read_like, split_measures
+from rankinite.cli.inputs import Expected, at_hand, label_if_there, read_like, split_measures
 from rankinite.cli.options import DATA_PANEL, Document, Force, Label, Pairs, Qid
 from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
-from rankinite.errors import ParameterError
+from rankinite.cli.reporting import exit_code, tell
+from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning, ParameterError
 
 if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
     from rankinite.data import Dataset
     from rankinite.measures import Evaluation
-    from rankinite.training import Callback, Learner
+    from rankinite.training import Callback, Checkpoint, Learner
 
 _RUN_PANEL = "The run"
 
@@ -119,11 +121,19 @@ def train(
         bool,
         typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_RUN_PANEL),
     ] = False,
+    allow_nothing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-nothing",
+            help="Save the model even if there was nothing to learn.",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = False,
 ) -> None:
     """Learn a ranker from labelled queries, and save it to one file.
 
     With --pairs it is learned from preference pairs instead of labels.
-    Ctrl-C ends the training and keeps what was learned.
+    Ctrl-C (or SIGTERM, SIGHUP) ends the training and keeps what was learned.
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
@@ -148,7 +158,7 @@ def train(
     }
     compiling = None
     if learner.learns_from_bins:
-        watched = str(learner.watched_measure(valid_pairs is not None))
+        watched = str(learner.watched_measures(valid_pairs is not None)[0])
         by_lambdas = pairs is None and "truncation" in learner.parameter_names()
         compiling = CompilingAhead(by_lambdas, watched, quiet)
     data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
@@ -157,7 +167,7 @@ def train(
             shape = (
                 f"{rows.n_rows:,} rows, {rows.n_queries:,} queries, {rows.n_features:,} features"
             )
-            typer.echo(f"{path}: {shape}", err=True)
+            tell(f"{path}: {shape}")
     run = TrainingRun(
         learner,
         _with_pairs(data[train_data], pairs),
@@ -169,9 +179,13 @@ def train(
 
         run.log = TrainingLog(log)
         run.log.start(learner, parameters.get("base_model"), data)
+    if checkpoint is not None:
+        from rankinite.training import Checkpoint
+
+        run.checkpoint = Checkpoint(checkpoint, checkpoint_every)
     if compiling is not None:
         compiling.finish()
-    run.fit(train_measure, resume, _callbacks(checkpoint, checkpoint_every, quiet))
+    run.fit(train_measure, resume, quiet, allow_nothing)
     run.conclude(names, model, valid)
 
 
@@ -183,8 +197,9 @@ class TrainingRun:
     data: Dataset
     valid: Dataset | None
     log: TrainingLog | None = None
+    checkpoint: Checkpoint | None = None
     seconds: float = 0.0
-    interrupted: bool = False
+    interrupt: KeyboardInterrupt | None = None
 
     def judge(self, measures: list[str]) -> None:
         """Let the measures look at the labels, so that a misfit shows before hours of training."""
@@ -194,41 +209,70 @@ class TrainingRun:
             for each in measures:
                 Evaluator(each, self.valid)
 
-    def fit(self, train_measure: bool, resume: Path | None, callbacks: list[Callback]) -> None:
+    def fit(
+        self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool
+    ) -> None:
         """Train until the end, or until Ctrl-C."""
+        from rankinite.training import Progress
+
         sets = {"train": self.data} if train_measure else {}
         if self.valid is not None:
             sets["valid"] = self.valid
-        if self.log is not None:
-            callbacks = [*callbacks, self.log]
+        shown = None if quiet else Progress()
+        own = (shown, self.checkpoint, self.log)
+        callbacks: list[Callback] = [each for each in own if each is not None]
         started = time.perf_counter()
         try:
-            self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
-        except KeyboardInterrupt:
-            self.interrupted = True
+            with warnings.catch_warnings():
+                if not allow_nothing:
+                    warnings.simplefilter("error", NothingLearnedWarning)
+                self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
+        except NothingLearnedWarning as warning:
+            raise DataError(
+                f"{warning}; no model is saved: add --allow-nothing to save it all the same"
+            ) from None
+        except KeyboardInterrupt as interrupt:
+            self.interrupt = interrupt
         self.seconds = time.perf_counter() - started
 
     def conclude(self, measures: list[str], model: Path, valid_path: Path | None) -> None:
         """Save the model, evaluate it, and tell."""
         if not self.ranker.__sklearn_is_fitted__():
             unit = self.ranker.unit
-            typer.echo(f"interrupted before the first {unit}: there is nothing to save", err=True)
-            raise typer.Exit(INTERRUPTED)
-        self.ranker.save(model)
+            tell(f"interrupted before the first {unit}: there is nothing to save")
+            raise typer.Exit(exit_code(self.interrupt))
+        self._save(model)
         evaluation = self._evaluation(measures)
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
-            self.log.end(self.ranker, means, self.seconds, self.interrupted)
+            self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
         typer.echo(_in_words(self.ranker, self.valid))
         if evaluation is not None:
             typer.echo(f"on {valid_path}:\n{evaluation}")
         typer.echo(f"model: {model}")
-        if self.interrupted:
-            typer.echo(
-                f"interrupted: {model} holds what was learned; add --resume {model} to go on",
-                err=True,
-            )
-            raise typer.Exit(INTERRUPTED)
+        if self.interrupt is not None:
+            tell(f"interrupted: {model} holds what was learned; add --resume {model} to go on")
+            raise typer.Exit(exit_code(self.interrupt))
+
+    def _save(self, model: Path) -> None:
+        """Save the model, or keep it elsewhere and say where."""
+        try:
+            self.ranker.save(model)
+        except ModelFileError as error:
+            raise ModelFileError(f"{error}; {self._kept_elsewhere(model)}") from error
+
+    def _kept_elsewhere(self, model: Path) -> str:
+        """Where what was learned is, now that it could not be saved; in words."""
+        other = Path(tempfile.mkdtemp(prefix="rankinite-")) / model.name
+        try:
+            self.ranker.save(other)
+            return f"what was learned is in {other} instead: move it from there"
+        except ModelFileError:
+            other.parent.rmdir()
+        if self.checkpoint is not None and self.checkpoint.n_saved:
+            done = f"{self.checkpoint.n_saved} {self.ranker.unit}s"
+            return f"the checkpoint {self.checkpoint.path} has {done}: make room, and --resume it"
+        return "it could not be kept in the folder for temporary files either"
 
     def _evaluation(self, measures: list[str]) -> Evaluation | None:
         from rankinite.measures import evaluate
@@ -254,8 +298,8 @@ def _measures_at_the_end(
         for flag, value in needing.items():
             if value is not None:
                 raise ParameterError(f"{flag} needs data to look at: add --valid, or leave it out")
-    watched = ranker.watched_measure(valid_pairs is not None)
-    chosen = [str(watched)] if measures is None else split_measures(measures)
+    watched = ranker.watched_measures(valid_pairs is not None)
+    chosen = watched if measures is None else split_measures(measures)
     return [str(each) for each in measure_list(chosen)]
 
 
@@ -278,7 +322,7 @@ def _read(
     (train_data, pairs), (valid_data, valid_pairs) = train, valid
     own = roles if pairs is None else roles | {"label": label_if_there(train_data, roles["label"])}
     with threads(ranker.n_threads):
-        rows = read(train_data, n_features=n_features, max_bins=max_bins, **own)
+        rows = read(at_hand(train_data), n_features=n_features, max_bins=max_bins, **own)
         data = {train_data: rows}
         if valid_data is not None and valid_data != train_data:
             owner = f"the training data {train_data}"
@@ -294,20 +338,11 @@ def _read(
     return data
 
 
-def _callbacks(checkpoint: Path | None, every: int, quiet: bool) -> list[Callback]:
-    from rankinite.training import Checkpoint, Progress
-
-    callbacks: list[Callback] = [] if quiet else [Progress()]
-    if checkpoint is not None:
-        callbacks.append(Checkpoint(checkpoint, every))
-    return callbacks
-
-
 def _in_words(ranker: Learner, valid: Dataset | None) -> str:
     words = ranker.in_words()
     if valid is None:
         return words
-    watched, unit = ranker.measure_on(valid), ranker.unit
+    watched, unit = ranker.measures_on(valid)[0], ranker.unit
     kept, best = ranker.n_rounds_, ranker.best_iteration_
     done = len(ranker.history_["valid"][str(watched)])
     if kept < done:

@@ -53,7 +53,7 @@ class TrainingLog(Log):
                 "interrupted": interrupted,
             }
         )
-        self._file.close()
+        self.close()
 
 
 def _plain(value: Any) -> Any:

@@ -24,6 +24,7 @@ from rankinite.data import Dataset
 from rankinite.errors import ModelFileError, ParameterError
 from rankinite.measures import Measure, PairMeasure, measure
 from rankinite.measures.estimator_score import estimator_score
+from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.ranker import Ranker, feature_names_of, training_data
@@ -142,6 +143,7 @@ class Combination(Ranker):
         qid: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        **unknown: Any,
     ) -> Self:
         """Learn how to combine the rankers; they themselves stay as they are.
 
@@ -152,6 +154,7 @@ class Combination(Ranker):
         y, qid, sample_weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
         """
+        self._refuse_unknown("fit", unknown)
         self.check_params()
         settings = self._settings()
         dataset = training_data(X, y, qid, sample_weight, query_weight)
@@ -345,8 +348,14 @@ class Combination(Ranker):
         super(Combination, model).check_params()
         if model.tree is not None:
             model.tree = checked_tree(model.tree, list(members))
-        model.n_features_in_ = int(state["n_features"])
-        model._feature_names = state["feature_names"]
+        model.n_features_in_ = saved_whole(state, "n_features")
+        model._feature_names = saved_names(state, model.n_features_in_)
+        for name, member in members.items():
+            if member.n_features_in_ != model.n_features_in_:
+                raise ModelFileError(
+                    f"the ranker {name!r} in the model file has {member.n_features_in_} features, "
+                    f"and the combination {model.n_features_in_}: save the model again"
+                )
         model._members = members
         model._combiner = Combiner.from_state(
             model.normalize, list(members), state["combiner"], arrays

@@ -17,6 +17,7 @@ from rankinite.combination.problem import Problem
 from rankinite.data import Dataset, FeatureValues
 from rankinite.errors import DataError, ModelFileError, RankiniteWarning
 from rankinite.measures import Measure
+from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.linear import weighted_sum
 from rankinite.models.storage import from_state, nested, to_state, unnested
@@ -105,17 +106,19 @@ class Combiner:
     def from_state(cls, kind: str, names: Sequence[str], state: State, arrays: Arrays) -> Combiner:
         """The combiner of a model file, after a check."""
         used = arrays["used"]
-        if used.dtype != np.int64 or not np.array_equal(used, np.unique(used)) or not len(used):
+        right = used.dtype == np.int64 and used.ndim == 1 and len(used) > 0
+        right = right and np.array_equal(used, np.unique(used))
+        if not right or used[0] < 0 or used[-1] >= len(names):
             raise ModelFileError("the model file does not say which rankers count: save it again")
-        chosen = [names[j] for j in used.tolist() if j >= 0]
+        chosen = [names[j] for j in used.tolist()]
         normalizer = Normalizer.from_arrays(kind, chosen, unnested("normalizer", arrays))
         tree = None if state["tree"] is None else checked_tree(state["tree"], chosen)
-        history = [float(value) for value in state["history"]]
+        history = saved_numbers(state, "history")
         if state["net"] is None:
             weights = _checked_weights(arrays["weights"], len(used))
             return cls(used, normalizer, weights, tree, history)
         net = from_state(state["net"], unnested("net", arrays))
-        if not isinstance(net, LambdaRank) or net.n_features_in_ != len(used):
+        if not isinstance(net, LambdaRank) or net.n_features_in_ != len(used) or net._base:
             raise ModelFileError(
                 "the net in the model file is not one of its rankers: save the model again"
             )

@@ -9,7 +9,24 @@ import numpy as np
 
 from rankinite.data import frames
 from rankinite.data.grouping import gathered
-from rankinite.errors import DataError
+from rankinite.errors import DataError, ParameterError
+
+
+def checked_whole(value: Any, parameter: str, lowest: int, highest: int) -> int:
+    """A whole number between two others, as an int; a ParameterError for anything else."""
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        number = int(value)
+        if lowest <= number <= highest:
+            return number
+        try:
+            told = f"got {number}" if abs(number) < 10**30 else "got one of more than 30 digits"
+        except ValueError:  # so many digits that Python does not write them
+            told = "got one of thousands of digits"
+    else:
+        told = f"got {value!r}"
+    raise ParameterError(
+        f"{parameter} must be a whole number between {lowest} and {highest}, {told}"
+    )
 
 
 def check_length(values: Any, expected: int, what: str, unit: str = "rows") -> None:

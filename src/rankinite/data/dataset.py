@@ -9,11 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankinite.data import frames
-from rankinite.data.checks import check_length, checked_columns, checked_names, query_weights
+from rankinite.data.checks import (
+    check_length,
+    checked_columns,
+    checked_names,
+    checked_whole,
+    query_weights,
+)
 from rankinite.data.features import Features, FeatureValues
 from rankinite.data.grouping import gathered, group
 from rankinite.data.queries import Queries
-from rankinite.errors import DataError
+from rankinite.errors import DataError, ParameterError
+
+_MOST_BINS = 255  # a byte holds a bin, and one more value for "missing"
 
 if TYPE_CHECKING:
     from rankinite.binning import BinMapper, BinnedMatrix
@@ -140,7 +148,7 @@ class Dataset(Queries):
         cls,
         make_chunks: Callable[[], Iterable[tuple]],
         *,
-        max_bins: int = 255,
+        max_bins: int | None = None,
         like: Dataset | None = None,
         query_weight: Any = None,
     ) -> Dataset:
@@ -157,10 +165,11 @@ class Dataset(Queries):
             Called twice, without arguments. Each time it gives the same chunks: tuples
             ``(X, y, qid)`` or ``(X, y, qid, weight)`` of consecutive rows, with anything that
             `Dataset` takes. A query may go on in a later chunk.
-        max_bins : int
-            Most bins of a feature; train with the same number.
+        max_bins : int, optional
+            Most bins of a feature, 255 by default; train with the same number.
         like : Dataset, optional
-            Use the bins of this dataset instead, as validation data needs them.
+            Use the bins of this dataset instead, as validation data needs them; `max_bins`, if it
+            is given, must be the number of these.
         query_weight : array-like of shape (n_queries,) or mapping, optional
             See `Dataset`.
 
@@ -175,8 +184,13 @@ class Dataset(Queries):
         """
         from rankinite.formats.streaming import ChunkSource, bin_in_pieces
 
-        mapper = None if like is None else like.mapper(max_bins)
-        return bin_in_pieces(ChunkSource(make_chunks), max_bins, mapper, query_weight)
+        if not callable(make_chunks):
+            raise ParameterError(
+                "make_chunks must be a function that yields chunks, because it is called twice, "
+                f"not a {type(make_chunks).__name__}"
+            )
+        n_bins, mapper = bins_asked_for(max_bins, like)
+        return bin_in_pieces(ChunkSource(make_chunks), n_bins, mapper, query_weight)
 
     @property
     def X(self) -> np.ndarray:  # noqa: N802 (the feature matrix, as in scikit-learn)
@@ -212,7 +226,7 @@ class Dataset(Queries):
         return self.features.mapper(max_bins, self.offsets)
 
     def save(
-        self, path: str | PathLike[str], max_bins: int = 255, like: Dataset | None = None
+        self, path: str | PathLike[str], max_bins: int | None = None, like: Dataset | None = None
     ) -> None:
         """Write the binned form to one file that `read` maps into memory instead of reading.
 
@@ -222,11 +236,33 @@ class Dataset(Queries):
         ----------
         path : path
             Any name; the form is recognised by its content.
-        max_bins : int
-            Most bins of a feature.
+        max_bins : int, optional
+            Most bins of a feature; by default 255, or as many as there are if there are only bins.
         like : Dataset, optional
-            Use the bins of this dataset, so that a model trained on it can score this one.
+            Use the bins of this dataset, so that a model trained on it can score this one;
+            `max_bins`, if it is given, must be the number of these.
         """
         from rankinite.formats.binned_file import save_binned
 
-        save_binned(self, path, max_bins, like)
+        n_bins, mapper = bins_asked_for(max_bins, like)
+        if max_bins is None and mapper is None:
+            n_bins = self.mapper(n_bins).max_bins
+        save_binned(self, path, n_bins, like)
+
+
+def bins_asked_for(max_bins: Any, like: Any) -> tuple[int, BinMapper | None]:
+    """The number of bins and, of another dataset, their edges, from what a caller passes.
+
+    Parameters
+    ----------
+    max_bins : int or None
+    like : Dataset or None
+    """
+    if max_bins is not None:
+        max_bins = checked_whole(max_bins, "max_bins", 2, _MOST_BINS)
+    if like is None:
+        return max_bins or _MOST_BINS, None
+    if not isinstance(like, Dataset):
+        raise ParameterError(f"like must be a Dataset, not a {type(like).__name__}")
+    mapper = like.mapper(_MOST_BINS) if max_bins is None else like.binned(max_bins).mapper
+    return mapper.max_bins, mapper

@@ -6,6 +6,7 @@ objects: the module of an object's class says whose it is.
 
 from __future__ import annotations
 
+import copy
 import decimal
 import numbers
 from collections.abc import Sequence
@@ -156,12 +157,25 @@ def columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
     """Names and columns of a pandas, polars or pyarrow table; None if X is none of them."""
     library, kind = _library(X), type(X).__name__
     if library == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
-        return [str(name) for name in X.columns], [X.iloc[:, j] for j in range(X.shape[1])]
-    if library == "polars" and kind == "DataFrame":
-        return list(X.columns), X.get_columns()
-    if library == "pyarrow" and kind in ("Table", "RecordBatch"):
-        return list(X.schema.names), [X.column(j) for j in range(X.num_columns)]
-    return None
+        names = [str(name) for name in X.columns]
+        columns = [X.iloc[:, j] for j in range(X.shape[1])]
+    elif library == "polars" and kind == "DataFrame":
+        names, columns = list(X.columns), X.get_columns()
+    elif library == "pyarrow" and kind in ("Table", "RecordBatch"):
+        names, columns = list(X.schema.names), [X.column(j) for j in range(X.num_columns)]
+    else:
+        return None
+    check_distinct(names, f"the {kind}")
+    return names, columns
+
+
+def check_distinct(names: Sequence[str], what: str) -> None:
+    """Raise a DataError if two columns of a table have one name."""
+    if len(set(names)) < len(names):
+        twice = next(name for j, name in enumerate(names) if name in names[:j])
+        raise DataError(
+            f"{what} has more than one column {twice!r}: give every column a name of its own"
+        )
 
 
 def _plain_array(values: Any) -> np.ndarray:
@@ -223,7 +237,7 @@ def _array_from_sequence(values: Sequence[Any]) -> np.ndarray:
 def _matrix_from_array(X: Any) -> np.ndarray:
     """A numpy array, a sparse matrix or a nested list as float32 or float64, C-contiguous."""
     if _library(X) == "scipy" and hasattr(X, "toarray"):
-        X = X.toarray()
+        X = _dense(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(_float_type(X.dtype)), np.nan)
     try:
@@ -242,6 +256,29 @@ def _matrix_from_array(X: Any) -> np.ndarray:
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise DataError(f"X must hold numbers, but its type is {array.dtype}")
     return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
+
+
+def _dense(X: Any) -> np.ndarray:
+    """A sparse matrix as an array; scipy trusts its indices, and a wrong one ends the process."""
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            copy.copy(X).check_format(
+                full_check=True
+            )  # of a copy, because it changes what it checks
+            return X.toarray()
+        table = X.tocoo()
+        sizes = zip((table.row, table.col), table.shape, strict=True)
+        inside = all(((at >= 0) & (at < size)).all() for at, size in sizes)
+        if not inside or not len(table.row) == len(table.col) == len(table.data):
+            raise ValueError("an index lies outside its shape")
+        return table.toarray()
+    except (ValueError, IndexError, AttributeError, TypeError) as error:
+        raise DataError(f"X is a sparse matrix that is damaged: {error}") from error
+    except MemoryError as error:
+        raise DataError(
+            f"X is a sparse matrix of shape {X.shape}, and there is no memory for it as a dense "
+            "one, which training needs: leave out columns"
+        ) from error
 
 
 def _matrix_from_columns(names: list[str], columns: list[Any], n_rows: int) -> np.ndarray:
@@ -304,7 +341,10 @@ def _numeric(array: np.ndarray, what: str) -> np.ndarray:
             if not (number or kind is type(None) or kind.__name__ == "NAType"):
                 raise _not_numeric(what, kind.__name__)
         missing = np.fromiter(map(_is_missing, array), dtype=bool, count=len(array))
-        return np.where(missing, np.nan, array).astype(np.float64)
+        try:
+            return np.where(missing, np.nan, array).astype(np.float64)
+        except (OverflowError, ValueError) as error:
+            raise DataError(f"{what} has a number that is none of 64 bits: {error}") from error
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise _not_numeric(what, array.dtype)
     return array.astype(_float_type(array.dtype), copy=False)

@@ -14,7 +14,8 @@ from rankinite.data.grouping import number_ids
 from rankinite.data.preferences import Preferences
 from rankinite.errors import DataError
 from rankinite.formats import tables
-from rankinite.formats.files import check_readable
+from rankinite.formats.files import as_file, check_readable, checked_path
+from rankinite.formats.kinds import NAMES, PARQUET, TABLES, kind_of
 
 if TYPE_CHECKING:
     from rankinite.data.queries import Queries
@@ -60,7 +61,16 @@ def bind(dataset: Queries, pairs: Any, columns: Mapping[str, Any]) -> Preference
                 "pass those that were made for this one"
             )
         return pairs
-    given = _columns_given(pairs, columns)
+    if not isinstance(pairs, str | PathLike):
+        return _bind(dataset, _from_memory(pairs, columns))
+    path = checked_path(pairs, "pairs")
+    check_readable(path)
+    with as_file(path) as file:
+        return _bind(dataset, _from_file(file, columns))
+
+
+def _bind(dataset: Queries, given: _Given) -> Preferences:
+    _check_lengths(given)
     _check_numbers(given)
     queries = _asked_queries(dataset, given)
     ids = dataset.documents
@@ -71,12 +81,7 @@ def bind(dataset: Queries, pairs: Any, columns: Mapping[str, Any]) -> Preference
     return Preferences(dataset.offsets, first, other, probability, weight)
 
 
-def _columns_given(pairs: Any, columns: Mapping[str, Any]) -> _Given:
-    """The columns of a file or frame, or the arrays themselves."""
-    if isinstance(pairs, str | PathLike):
-        given = _from_file(Path(pairs), columns)
-    else:
-        given = _from_memory(pairs, columns)
+def _check_lengths(given: _Given) -> None:
     n_pairs = len(given.columns["preferred"])
     for name, values in given.columns.items():
         if len(values) != n_pairs:
@@ -86,22 +91,22 @@ def _columns_given(pairs: Any, columns: Mapping[str, Any]) -> _Given:
             )
     if n_pairs == 0:
         raise DataError("there are no pairs: preferences need at least one")
-    return given
 
 
 def _from_file(path: Path, columns: Mapping[str, Any]) -> _Given:
-    check_readable(path)
     found: dict[str, str] = {}
 
     def choose(names: list[str]) -> list[str]:
         found.update(_named(columns, names, str(path)))
         return list(found.values())
 
-    kind = tables.kind_of(path)
-    if kind is None:
-        raise DataError(f"{path} is no table of pairs: its name must end in .csv or .parquet")
+    kind = kind_of(path)
+    if kind not in TABLES:
+        raise DataError(
+            f"{path} is no table of pairs, but {NAMES[kind]}: pass a CSV, TSV or Parquet file"
+        )
     table = tables.read_columns(path, choose)
-    as_text = kind == "csv"
+    as_text = kind != PARQUET
 
     def where(pair: int) -> str:
         return f"{path}, line {tables.line_of(path, pair)}" if as_text else f"{path}, row {pair}"

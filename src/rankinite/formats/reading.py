@@ -1,9 +1,11 @@
-"""Reading a dataset from a file, whatever its format."""
+"""Reading a dataset from files, whatever their format."""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,19 +13,27 @@ from typing import Any
 import numpy as np
 
 from rankinite.binning import BinMapper
-from rankinite.data.dataset import Dataset
+from rankinite.data.checks import checked_whole
+from rankinite.data.concatenation import check_names, check_same_id, joined
+from rankinite.data.dataset import Dataset, bins_asked_for
+from rankinite.data.features import FeatureValues
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 from rankinite.formats import tables
-from rankinite.formats.array_file import is_array_file
 from rankinite.formats.binned_file import load_binned
-from rankinite.formats.files import check_readable
+from rankinite.formats.files import as_file, check_readable, checked_path
+from rankinite.formats.kinds import BINNED, NAMES, PARQUET, TABLES, TEXT, kind_of
+from rankinite.formats.several import chained
 from rankinite.formats.streaming import bin_in_pieces
 from rankinite.formats.svmlight import no_features, read_svmlight
 from rankinite.formats.svmlight_stream import SvmlightSource
 
+_MOST_FEATURES = 2**31 - 1
+# Options that name columns, with their defaults: they are for tables.
+_OF_COLUMNS = {"label": "label", "qid": "qid", "weight": None, "features": None, "document": None}
+
 
 def read(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     label: str | None = "label",
     qid: str | None = "qid",
@@ -31,9 +41,10 @@ def read(
     features: Sequence[str] | None = None,
     document: str | None = None,
     n_features: int | None = None,
-    dtype: Any = "float32",
+    dtype: Any = None,
     max_bins: int | None = None,
     like: Dataset | None = None,
+    same_id: str = "error",
 ) -> Dataset:
     """Read a dataset.
 
@@ -41,97 +52,305 @@ def read(
     values, as one that was saved in binned form, and takes a byte a value. All values are never in
     memory together.
 
-    A dataset that was saved in binned form is recognised by its content; ``.parquet`` and
-    ``.csv`` (also ``.csv.gz``, ``.csv.zst``) by their names; everything else is SVMlight / LETOR
-    text, ``label qid:ID index:value ... # comment``, decompressed if it ends in ``.gz`` or
-    ``.zst``.
+    A dataset that was saved in binned form and Parquet are recognised by their content; ``.csv``
+    and ``.tsv`` (also ``.csv.gz``, ``.tsv.zst``) by their names. Everything else is SVMlight /
+    LETOR text, ``label qid:ID index:value ... # comment``, or, if its first line has a comma or a
+    tab and no ``qid:``, CSV or TSV. What is compressed by gzip or zstd is recognised by its content
+    too.
 
     Parameters
     ----------
-    path : path
+    path : path, or list of paths
+        ``"-"`` is standard input; pipes are read once. Several files are read as if they were one:
+        see `same_id`.
     label, qid, weight : str
-        Columns of a Parquet or CSV file; ``label=None`` if it has no labels, ``qid=None`` if its
-        rows are to be scored only: then all are one query.
+        Columns of a table (Parquet, CSV or TSV). ``label=None``: there are no labels, or they are
+        not to be looked at. ``qid=None``: all rows are one query, to be scored only.
     features : sequence of str, optional
-        Feature columns of a Parquet or CSV file; by default all the others.
+        Feature columns of a table; by default all the others.
     document : str, optional
-        Column of a Parquet or CSV file with an id for each document, by which preference pairs
-        name it (`Dataset.with_preferences`).
+        Column of a table with an id for each document, by which preference pairs name it
+        (`Dataset.with_preferences`).
     n_features : int, optional
         Number of features of SVMlight text; by default the largest index in the file. Give it
         when a file may lack the last features that another file has.
-    dtype : {"float32", "float64"}
+    dtype : {"float32", "float64"}, optional
         Type of the feature values in memory, or to which they are rounded before they are binned.
     max_bins : int, optional
         Most bins of a feature; train with the same number.
     like : Dataset, optional
         Use the bins of this dataset, as validation data needs them.
+    same_id : {"error", "join", "apart"}
+        What to do with a query id that two files have: refuse it, make one query of the rows, or
+        keep all files apart by putting the file's number before every id, ``"0:7"``, ``"1:7"``.
 
     Returns
     -------
     Dataset
     """
-    place = Path(path)
-    kind = _checked_dtype(dtype)
-    if n_features is not None and (isinstance(n_features, bool) or n_features < 1):
-        raise ParameterError(f"n_features must be a positive integer or None, got {n_features!r}")
-    check_readable(place)
-    if document is not None and tables.kind_of(place) is None:
-        raise ParameterError(
-            f"document={document!r} names a column, and {place} has none: "
-            "leave it out, and name documents by their rows"
-        )
-    if is_array_file(place):
-        return load_binned(place)
-    mapper = None if like is None else like.mapper(255 if max_bins is None else max_bins)
-    binning = None if max_bins is None and like is None else (max_bins or 255, mapper)
-    if tables.kind_of(place) is None:
-        if binning is None:
-            return read_svmlight(place, n_features, kind)
-        return _bin_text(place, n_features, kind, *binning)
-    roles = tables.Roles(label, qid, weight, features, document)
-    dataset = _read_table(place, roles, kind, binning)
-    if document is not None:
-        dataset.documents = dataset.in_stored_order(tables.read_ids(place, document))
+    check_same_id(same_id)
+    options = _Options(
+        label, qid, weight, _list_of(features), document, n_features, dtype, max_bins, like
+    ).checked()
+    with contextlib.ExitStack() as stack:
+        files = []
+        for place in _places(path):
+            check_readable(place)
+            file = stack.enter_context(as_file(place))
+            files.append(_File(file, kind_of(file)))
+        return _read(files, options, same_id)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """What `read` was asked for; see there."""
+
+    label: str | None
+    qid: str | None
+    weight: str | None
+    features: list[str] | None
+    document: str | None
+    n_features: int | None
+    dtype: Any
+    max_bins: int | None
+    like: Dataset | None
+
+    def checked(self) -> _Options:
+        """The same with a plain number of features; what is wrong in itself is refused."""
+        _checked_dtype(self.dtype)
+        if not isinstance(self.qid, str | None):
+            raise ParameterError(f"qid must be the name of a column, got {self.qid!r}")
+        if self.qid is None and not (self.max_bins is None and self.like is None):
+            raise ParameterError(
+                "qid=None is for rows that are scored, not binned: name the column"
+            )
+        if self.n_features is None:
+            return self
+        number = checked_whole(self.n_features, "n_features", 1, _MOST_FEATURES)
+        return replace(self, n_features=number)
+
+    @property
+    def roles(self) -> tables.Roles:
+        """Which columns of a table are what."""
+        return tables.Roles(self.label, self.qid, self.weight, self.features, self.document)
+
+
+@dataclass(frozen=True)
+class _File:
+    """A file with its format."""
+
+    path: Path
+    kind: str
+
+    def refuse_options(self, options: _Options) -> None:
+        """Raise a ParameterError for an option that such a file has no use for."""
+        if self.kind in TABLES:
+            if options.n_features is not None:
+                raise ParameterError(
+                    f"n_features={options.n_features} is for SVMlight text, and {self.path} is "
+                    f"{NAMES[self.kind]}, which has as many features as columns: leave it out, or "
+                    "choose columns by features="
+                )
+            return
+        for name, default in _OF_COLUMNS.items():
+            value = getattr(options, name)
+            if value != default and not (name == "label" and value is None):
+                raise ParameterError(
+                    f"{name}={value!r} names a column, and {self.path} is {NAMES[self.kind]}, "
+                    "which has none: leave it out"
+                )
+        if self.kind == BINNED and options.dtype is not None:
+            raise ParameterError(
+                f"dtype={options.dtype!r} is for values, and {self.path} holds only bins: "
+                "leave it out"
+            )
+
+    def read_binned(self, options: _Options) -> Dataset:
+        """A dataset in binned form, if its bins are those that are asked for."""
+        dataset = load_binned(self.path)
+        n_features, max_bins = options.n_features, options.max_bins
+        if n_features is not None and n_features != dataset.n_features:
+            raise DataError(
+                f"{self.path} has {dataset.n_features} features, and n_features={n_features} asks "
+                "for another number"
+            )
+        own = dataset.mapper(255)
+        if max_bins is not None and max_bins != own.max_bins:
+            raise DataError(
+                f"{self.path} was binned with max_bins={own.max_bins} and holds no values, so it "
+                f"cannot be binned with max_bins={max_bins}: leave it out, or read the values"
+            )
+        if options.like is not None:
+            _, mapper = bins_asked_for(max_bins, options.like)
+            check_names(
+                options.like.feature_names,
+                dataset.feature_names,
+                "the data of like=",
+                str(self.path),
+            )
+            if mapper is None or not mapper.equals(own):
+                raise DataError(
+                    f"{self.path} holds other bins than the data of like=, and no values: save it "
+                    "again with like=, or read the values"
+                )
+        return dataset
+
+    def read_values(self, options: _Options) -> Dataset:
+        """A dataset with its values."""
+        kind = _checked_dtype(options.dtype)
+        if self.kind == TEXT:
+            return read_svmlight(self.path, options.n_features, kind)
+        read_table = tables.read_parquet if self.kind == PARQUET else tables.read_csv
+        return read_table(self.path, options.roles, kind)
+
+    def source(self, options: _Options) -> Any:
+        """The file as a source of pieces."""
+        kind = _checked_dtype(options.dtype)
+        if self.kind == TEXT:
+            return SvmlightSource(self.path, options.n_features, kind)
+        source = tables.ParquetSource if self.kind == PARQUET else tables.CsvSource
+        return source(self.path, options.roles, kind)
+
+
+def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
+    for file in files:
+        file.refuse_options(options)
+        _check_one_kind(files[0], file)
+    n_bins, mapper = bins_asked_for(options.max_bins, options.like)
+    if files[0].kind == BINNED:
+        dataset = joined([f.read_binned(options) for f in files], _names(files), same_id)
+    else:
+        options = _with_features(files, options)
+        if options.max_bins is None and mapper is None:
+            dataset = _joined_values(files, options, same_id)
+        else:
+            dataset = _binned(files, options, same_id, n_bins, mapper)
+        if options.document is not None:
+            ids = [tables.read_ids(file.path, options.document) for file in files]
+            dataset.documents = dataset.in_stored_order(np.concatenate(ids))
+    if options.label is None:
+        dataset.y = None
     return dataset
 
 
-def _read_table(
-    path: Path,
-    roles: tables.Roles,
-    dtype: np.dtype,
-    binning: tuple[int, BinMapper | None] | None,
-) -> Dataset:
-    is_parquet = tables.kind_of(path) == "parquet"
-    if binning is None:
-        return (tables.read_parquet if is_parquet else tables.read_csv)(path, roles, dtype)
-    source = (tables.ParquetSource if is_parquet else tables.CsvSource)(path, roles, dtype)
-    return bin_in_pieces(source, *binning)
+def _check_one_kind(first: _File, file: _File) -> None:
+    """Tables of any kind go together; text and binned files only with their own kind."""
+    if first.kind != file.kind and not {first.kind, file.kind} <= set(TABLES):
+        raise DataError(
+            f"{first.path} is {NAMES[first.kind]} and {file.path} is {NAMES[file.kind]}: read "
+            "files of one kind together, and others apart"
+        )
 
 
-def _bin_text(
-    path: Path, n_features: int | None, dtype: np.dtype, max_bins: int, mapper: BinMapper | None
+def _with_features(files: list[_File], options: _Options) -> _Options:
+    """The features by name, in the order of `like` or of the first table; by number for text."""
+    like = options.like
+    if files[0].kind == TEXT:
+        if like is None:
+            return options
+        if options.n_features not in (None, like.n_features):
+            raise ParameterError(
+                f"n_features={options.n_features}, but the data of like= has {like.n_features} "
+                "features: leave it out"
+            )
+        return replace(options, n_features=like.n_features)
+    known = None if like is None else like.feature_names
+    if len(files) == 1 and known is None:
+        return options
+    owner = "the data of like="
+    for file in files:
+        names = options.features or options.roles.features(tables.columns_in(file.path))
+        if known is None:
+            known, owner = names, str(file.path)
+        # The order of the columns of a table means nothing, unless they were listed.
+        told = sorted(names) if options.features is None else names
+        as_told = sorted(known) if options.features is None else known
+        check_names(as_told, told, owner, str(file.path))
+    return replace(options, features=known)
+
+
+def _joined_values(files: list[_File], options: _Options, same_id: str) -> Dataset:
+    parts = [file.read_values(options) for file in files]
+    if len(parts) > 1:
+        _widen(parts)
+        if files[0].kind == TEXT or all(file.kind != PARQUET for file in files):
+            _make_ids_alike(parts)
+    return joined(parts, _names(files), same_id)
+
+
+def _widen(parts: list[Dataset]) -> None:
+    """Give all parts of SVMlight text the features of the widest: 0 where they are absent."""
+    width = max(part.n_features for part in parts)
+    for part in parts:
+        if part.n_features < width:
+            X = np.zeros((part.n_rows, width), part.X.dtype)
+            X[:, : part.n_features] = part.X
+            part.features = FeatureValues(X)
+
+
+def _make_ids_alike(parts: list[Dataset]) -> None:
+    """Let ids be text everywhere if they are in one file, as inside of a file."""
+    if any(part.qids.dtype.kind == "O" for part in parts):
+        for part in parts:
+            texts = np.empty(part.n_queries, object)
+            texts[:] = [str(qid) for qid in part.qids.tolist()]
+            part.qids = texts
+
+
+def _binned(
+    files: list[_File], options: _Options, same_id: str, max_bins: int, mapper: BinMapper | None
 ) -> Dataset:
-    if mapper is not None:
-        n_features = mapper.n_features
-    source = SvmlightSource(path, n_features, dtype)
-    dataset = bin_in_pieces(source, max_bins, mapper)
-    if dataset.n_features == 0:
-        raise DataError(no_features(str(path)))
+    source = chained([file.source(options) for file in files], same_id)
+    with warnings.catch_warnings():
+        if same_id == "join" and len(files) > 1:  # asked for, so not worth a warning
+            warnings.filterwarnings("ignore", "the rows of", RankiniteWarning)
+        dataset = bin_in_pieces(source, max_bins, mapper)
+    if files[0].kind == TEXT:
+        if dataset.n_features == 0:
+            raise DataError(no_features(source.name))
+        _warn_of_narrow_text(source, mapper)
+    return dataset
+
+
+def _warn_of_narrow_text(source: Any, mapper: BinMapper | None) -> None:
     if mapper is not None and source.largest_index < mapper.n_features:
         warnings.warn(
-            f"{path} has values for the features 1 to {source.largest_index} only, and there are "
-            f"{mapper.n_features} in the data whose bins it takes: the others count as 0",
+            f"{source.name} has values for the features 1 to {source.largest_index} only, and "
+            f"there are {mapper.n_features} in the data whose bins it takes: the others count as 0",
             RankiniteWarning,
-            stacklevel=3,  # the caller of read
+            stacklevel=5,  # the caller of read
         )
-    return dataset
+
+
+def _names(files: list[_File]) -> list[str]:
+    return [str(file.path) for file in files]
+
+
+def _places(path: Any) -> list[Path]:
+    if isinstance(path, str | bytes | PathLike) or not isinstance(path, Sequence):
+        return [checked_path(path)]
+    if not len(path):
+        raise ParameterError("path is an empty list: pass at least one file")
+    places = [checked_path(each) for each in path]
+    if [str(place) for place in places].count("-") > 1:
+        raise ParameterError("path has '-' twice, and standard input can be read only once")
+    return places
+
+
+def _list_of(features: Any) -> list[str] | None:
+    if features is None:
+        return None
+    if isinstance(features, str) or not all(isinstance(name, str) for name in features):
+        raise ParameterError(f"features must be a list of names of columns, got {features!r}")
+    return list(features)
 
 
 def _checked_dtype(dtype: Any) -> np.dtype:
+    if dtype is None:
+        return np.dtype(np.float32)
     try:
         kind = np.dtype(dtype)
-    except TypeError:
+    except (TypeError, ValueError, OverflowError):
         kind = np.dtype(object)
     if kind not in (np.float32, np.float64):
         raise ParameterError(f"dtype must be 'float32' or 'float64', got {dtype!r}")

@@ -35,7 +35,7 @@ _MESSAGES = {
 
 
 def read_svmlight(path: Path, n_features: int | None, dtype: np.dtype) -> Dataset:
-    """Read a file of SVMlight text, decompressed by its suffix.
+    """Read a file of SVMlight text, decompressed if need be.
 
     Parameters
     ----------

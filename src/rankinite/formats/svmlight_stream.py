@@ -17,7 +17,7 @@ _VALUES_AT_ONCE = 1 << 22
 
 
 class SvmlightSource:
-    """A file of SVMlight text, decompressed by its suffix.
+    """A file of SVMlight text, decompressed if need be.
 
     Parameters
     ----------

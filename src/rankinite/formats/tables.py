@@ -1,4 +1,4 @@
-"""Reading Parquet and CSV into a dataset."""
+"""Reading tables, which are Parquet, CSV or TSV, into a dataset."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from typing import Any
 import numpy as np
 
 from rankinite.data.dataset import Dataset
-from rankinite.data.frames import ids_of, listed, unpack
+from rankinite.data.frames import check_distinct, ids_of, listed, unpack
 from rankinite.errors import DataError
-from rankinite.formats.files import open_input
+from rankinite.formats.files import first_line, one_line, open_input
+from rankinite.formats.kinds import PARQUET, TSV, kind_of
 from rankinite.formats.streaming import ArrayPiece, TextIdError
 
 _VALUES_AT_ONCE = 1 << 22
 _BYTES_AT_ONCE = 1 << 24
+_BYTES_GUESSED_FROM = 1 << 20
+_MOST_BYTES = 2**31 - 1
 
 
 class Roles:
@@ -52,7 +55,10 @@ class Roles:
         return [name for name in columns if name not in others]
 
     def check(self, columns: Sequence[str], path: Path) -> None:
-        """Raise a DataError if a column that is asked for is not there."""
+        """Raise a DataError if a column that is asked for is not there, or is there twice."""
+        check_distinct(columns, str(path))
+        if self._features is not None:
+            check_distinct(self._features, "features=")
         asked = {
             "label": self.label,
             "qid": self.qid,
@@ -82,27 +88,33 @@ def read_parquet(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
 
 
 def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
-    """Read a CSV file with a header line, decompressed by its suffix."""
+    """Read a CSV or TSV file with a header line, decompressed if need be."""
     from pyarrow import csv
 
     with _csv_errors(path):
+        form = _csv_form(path)
         options = _csv_options(path, roles, dtype)
         with open_input(path) as stream:
-            table = csv.read_csv(stream, convert_options=options)
+            table = csv.read_csv(stream, *form, convert_options=options)
     return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
 
 
-def kind_of(path: Path) -> str | None:
-    """Say by its name whether a file is "parquet" or "csv" (also ``.csv.gz``, ``.csv.zst``)."""
-    suffixes = [suffix.lower() for suffix in path.suffixes]
-    if suffixes[-1:] == [".parquet"]:
-        return "parquet"
-    is_csv = suffixes[-1:] == [".csv"] or suffixes[-2:] in ([".csv", ".gz"], [".csv", ".zst"])
-    return "csv" if is_csv else None
+def columns_in(path: Path) -> list[str]:
+    """The names of the columns of a table, all of them different."""
+    if kind_of(path) == PARQUET:
+        import pyarrow.parquet as pq
+
+        with _parquet_errors(path), pq.ParquetFile(path) as file:
+            names = file.schema_arrow.names
+    else:
+        with _csv_errors(path):
+            names = _csv_schema(path).names
+    check_distinct(names, str(path))
+    return names
 
 
 def read_columns(path: Path, choose: Callable[[list[str]], list[str]]) -> Any:
-    """Some columns of a Parquet or CSV file as a pyarrow table; those of CSV are texts.
+    """Some columns of a table as a pyarrow table; those of CSV and TSV are texts.
 
     Parameters
     ----------
@@ -112,27 +124,26 @@ def read_columns(path: Path, choose: Callable[[list[str]], list[str]]) -> Any:
     """
     import pyarrow as pa
 
-    if kind_of(path) == "parquet":
+    chosen = choose(columns_in(path))
+    if kind_of(path) == PARQUET:
         import pyarrow.parquet as pq
 
         with _parquet_errors(path), pq.ParquetFile(path) as file:
-            return file.read(columns=choose(file.schema_arrow.names))
+            return file.read(columns=chosen)
     from pyarrow import csv
 
     with _csv_errors(path):
-        with open_input(path) as stream:
-            chosen = choose(csv.open_csv(stream).schema.names)
         types = {name: pa.string() for name in chosen}
         options = csv.ConvertOptions(column_types=types, include_columns=chosen)
         with open_input(path) as stream:
-            return csv.read_csv(stream, convert_options=options)
+            return csv.read_csv(stream, *_csv_form(path), convert_options=options)
 
 
 def read_ids(path: Path, column: str) -> np.ndarray:
     """The documents' ids in a column, one a row: integers if all are, shape (n_rows,)."""
     ids = read_columns(path, lambda _: [column]).column(0)
     try:
-        return ids_of(_csv_ids(ids) if kind_of(path) == "csv" else ids, "document", "own")
+        return ids_of(ids if kind_of(path) == PARQUET else _csv_ids(ids), "document", "own")
     except DataError as error:
         raise DataError(f"{path}: {error}") from error
 
@@ -140,7 +151,7 @@ def read_ids(path: Path, column: str) -> np.ndarray:
 def line_of(path: Path, row: int) -> int:
     """The line of a CSV file that holds a data row (from 0); empty lines are no rows."""
     with open_input(path) as stream:
-        lines = stream.read().decode("utf-8", "replace").splitlines()
+        lines = stream.read().splitlines()
     filled = [number for number, line in enumerate(lines, start=1) if line]
     return filled[row + 1]
 
@@ -190,17 +201,17 @@ class ParquetSource(TableSource):
 
 
 class CsvSource(TableSource):
-    """A CSV file with a header line, decompressed by its suffix."""
+    """A CSV or TSV file with a header line, decompressed if need be."""
 
     def _tables(self) -> Iterator[Any]:
         import pyarrow as pa
         from pyarrow import csv
 
         with _csv_errors(self._path):
+            form = _csv_form(self._path, _BYTES_AT_ONCE)
             options = _csv_options(self._path, self._roles, self._dtype)
-            reading = csv.ReadOptions(block_size=_BYTES_AT_ONCE)
             with open_input(self._path) as stream:
-                for batch in csv.open_csv(stream, reading, convert_options=options):
+                for batch in csv.open_csv(stream, *form, convert_options=options):
                     yield _with_ids(pa.Table.from_batches([batch]), self._roles, self._ids)
 
     def _ids(self, column: Any) -> Any:
@@ -231,8 +242,10 @@ def _parquet_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} is not a Parquet file that can be read: {error}") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise DataError(
+            f"{path} is not a Parquet file that can be read: {one_line(error)}"
+        ) from error
 
 
 @contextmanager
@@ -241,19 +254,39 @@ def _csv_errors(path: Path) -> Iterator[None]:
 
     try:
         yield
-    except pa.ArrowInvalid as error:
+    except UnicodeDecodeError as error:
+        raise DataError(
+            f"{path} is not text in UTF-8: convert it, as by iconv -f LATIN1 -t UTF-8"
+        ) from error
+    except pa.ArrowException as error:
         if "Empty CSV file" in str(error):
             raise DataError(f"{path} has no data rows") from error
-        raise DataError(f"{path} is not a CSV file that can be read: {error}") from error
+        raise DataError(f"{path} is not a CSV file that can be read: {one_line(error)}") from error
     except OSError as error:
-        raise DataError(f"{path} cannot be read: {error}") from error
+        raise DataError(f"{path} cannot be read: {one_line(error)}") from error
+
+
+def _csv_form(path: Path, block_size: int = _BYTES_GUESSED_FROM) -> tuple[Any, Any]:
+    """How pyarrow is to read: in blocks that hold the header and a row, and cut by what."""
+    from pyarrow import csv
+
+    block_size = min(max(block_size, 8 * len(first_line(path))), _MOST_BYTES)
+    delimiter = "\t" if kind_of(path) == TSV else ","
+    return csv.ReadOptions(block_size=block_size), csv.ParseOptions(delimiter=delimiter)
+
+
+def _csv_schema(path: Path) -> Any:
+    """The columns, with the types that pyarrow guesses from the first rows."""
+    from pyarrow import csv
+
+    with open_input(path) as stream:
+        return csv.open_csv(stream, *_csv_form(path)).schema
 
 
 def _csv_options(path: Path, roles: Roles, dtype: np.dtype) -> Any:
     from pyarrow import csv
 
-    with open_input(path) as stream:
-        guessed = csv.open_csv(stream).schema
+    guessed = _csv_schema(path)
     roles.check(guessed.names, path)
     return csv.ConvertOptions(
         column_types=_csv_types(guessed, roles, dtype),

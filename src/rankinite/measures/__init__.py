@@ -1,6 +1,12 @@
 """Ranking measures: specifications, their values and changes under swaps, evaluation, tests."""
 
-from rankinite.measures.evaluation import Evaluation, Evaluator, evaluate, mean_value
+from rankinite.measures.evaluation import (
+    Evaluation,
+    Evaluator,
+    MeasuresLike,
+    evaluate,
+    mean_value,
+)
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
 from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure
@@ -32,6 +38,7 @@ __all__ = [
     "Evaluator",
     "Judged",
     "Measure",
+    "MeasuresLike",
     "PairAccuracy",
     "PairLogLoss",
     "PairMeasure",

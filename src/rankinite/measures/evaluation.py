@@ -23,6 +23,7 @@ from rankinite.models.scores import scores_of
 _BLANK_VALUES = {"skip": np.nan, "zero": 0.0, "one": 1.0}
 
 MeasureLike = str | Measure
+MeasuresLike = MeasureLike | Sequence[MeasureLike]
 
 
 class Evaluator:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 
 from rankinite.errors import ParameterError, RankiniteError
 from rankinite.models.parameters import Constraint
+from rankinite.models.words_of_others import refuse_unknown
 
 # Arguments that scikit-learn's meta-estimators may route to the methods, and which of them they
 # pass on unless told otherwise: without its queries no ranker can be trained or measured.
@@ -31,10 +32,23 @@ class Estimator:
     # What `set_fit_request` and `set_score_request` asked for; replaced, never changed in place.
     _requests: Mapping[str, Mapping[str, Any]] = {"fit": _UNLESS_TOLD, "score": _UNLESS_TOLD}
 
+    def __new__(cls, *values: Any, **params: Any) -> Self:
+        """Refuse parameters that there are not, before Python does it in its own words."""
+        if params and not _takes_any(cls.__init__):
+            refuse_unknown(cls.__name__, params, cls.parameter_names())
+        return super().__new__(cls)
+
     @classmethod
     def parameter_names(cls) -> list[str]:
         """The arguments of ``__init__``."""
         return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def _refuse_unknown(self, method: str, unknown: Mapping[str, Any]) -> None:
+        """Refuse arguments of a method that it does not have."""
+        if unknown:
+            arguments = inspect.signature(getattr(self, method)).parameters
+            known = [name for name in arguments if name != "unknown"]
+            refuse_unknown(method, unknown, known, self.parameter_names())
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The parameters by name; with `deep` also those of a base model, as ``base_model__x``."""
@@ -51,10 +65,7 @@ class Estimator:
         known = self.parameter_names()
         for name, value in params.items():
             head, _, rest = name.partition("__")
-            if head not in known:
-                raise ParameterError(
-                    f"{type(self).__name__} has no parameter {head!r}; it has {', '.join(known)}"
-                )
+            refuse_unknown(type(self).__name__, {head: value}, known)
             if rest:
                 inner = getattr(self, head)
                 if not hasattr(inner, "set_params"):
@@ -131,6 +142,12 @@ class Estimator:
             for name in _ROUTED:
                 getattr(routing, method).add_request(param=name, alias=requests.get(name))
         return routing
+
+
+def _takes_any(function: Any) -> bool:
+    """Whether a function takes arguments of any name, as one of a user's own class may."""
+    kinds = (each.kind for each in inspect.signature(function).parameters.values())
+    return inspect.Parameter.VAR_KEYWORD in kinds
 
 
 def _same(value: Any, default: Any) -> bool:

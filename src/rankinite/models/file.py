@@ -46,9 +46,6 @@ def write_model(path: str | os.PathLike[str], state: State, arrays: Arrays) -> N
     names = sorted(arrays, key=lambda name: (_DTYPES.index(arrays[name].dtype), name))
     with replacing(Path(path), ModelFileError) as temporary, temporary.open("wb") as file:
         write_arrays(file, {name: arrays[name] for name in names}, metadata)
-        file.flush()
-        # A checkpoint must outlive the machine, not only the process.
-        os.fsync(file.fileno())
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[State, Arrays]:

@@ -52,8 +52,7 @@ class Ranker(Estimator):
             faster. All by default; rankers that are no sum over rounds take nothing else.
         """
         self.check_fitted()
-        for name in unknown:
-            raise ParameterError(f"predict takes the features and n_rounds, not {name!r}")
+        self._refuse_unknown("predict", unknown)
         if isinstance(X, Dataset):
             return X.in_caller_order(self.score_dataset(X, n_rounds=n_rounds))
         matrix, names = features_of(X)

@@ -27,6 +27,15 @@ _HOMES = {
 }
 # Models whose file is not enough: a part of them is the user's own code. How to load them.
 _WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}
+_FAULTS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    MemoryError,
+    RecursionError,
+    TypeError,
+    ValueError,
+)
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
@@ -75,8 +84,8 @@ def from_state(state: State, arrays: Arrays) -> Any:
         return home.from_state(state, arrays)
     except ModelFileError:
         raise
-    # A RecursionError: models in models in models.
-    except (KeyError, TypeError, IndexError, AttributeError, ValueError, RecursionError) as error:
+    # Whatever goes wrong is the file's fault; a RecursionError: models in models in models.
+    except _FAULTS as error:
         raise ModelFileError(
             f"the model file's {kind} is incomplete or damaged ({error!r}): save the model again"
         ) from error

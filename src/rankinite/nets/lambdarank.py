@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from rankinite.data import Dataset
-from rankinite.measures import Measure, measure
+from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.measures.evaluation import Evaluator
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.nets.net_ranker import NetRanker
@@ -31,8 +31,9 @@ class LambdaRank(NetRanker):
     decay : float
         Factor of the learning rate after an epoch that left the measure on the training data
         lower than it was; 1 keeps the rate.
-    valid_measure : str or Measure, optional
-        What to watch on validation data; `measure` by default.
+    valid_measure : str, Measure or sequence of them, optional
+        What to watch on validation data; `measure` by default. Of several the first one decides
+        when to stop and what was best.
     sigma : float
         Slope of the pair probability.
     truncation : int, optional
@@ -67,7 +68,7 @@ class LambdaRank(NetRanker):
         early_stopping: int | None = None,
         n_restarts: int = 0,
         patience: int = 20,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = False,

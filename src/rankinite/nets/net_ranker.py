@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.models.base_model import base_scores
+from rankinite.models.checked_state import (
+    saved_extended,
+    saved_number,
+    saved_text,
+    saved_whole,
+)
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.standardizing import Standardizer
@@ -195,6 +201,22 @@ class NetRanker(Learner):
             for name in ("weights", "last_weights")
         )
         self.net_ = Net(standardizer, n_hidden, best)
-        numbers = {name: state["training"][name] for name in _NUMBERS}
-        self._last = NetState(last, best, **numbers)
-        self._watching = state["watching"]
+        self._last = NetState(last, best, **_saved_training(state["training"]))
+        self._watching = saved_text(state, "watching")
+        # Without it the number of epochs would not be known.
+        if self.history_ and "cost" not in self.history_.get("train", {}):
+            raise ModelFileError("the model file has no training costs: save the model again")
+
+
+def _saved_training(state: State) -> dict[str, Any]:
+    """The numbers of a `NetState`, after a check."""
+    rate = saved_number(state, "rate")
+    if rate <= 0:
+        raise ModelFileError(
+            f"the model file has the learning rate {rate:g}, which is not above 0: save it again"
+        )
+    return {
+        "rate": rate,
+        **{name: saved_extended(state, name) for name in ("best_value", "cost", "peak")},
+        **{name: saved_whole(state, name) for name in ("attempt", "peak_epoch")},
+    }

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from rankinite.data import Dataset
 from rankinite.errors import ParameterError
-from rankinite.measures import Measure
+from rankinite.measures import Measure, MeasuresLike
 from rankinite.models.parameters import Constraint, OneOf
 from rankinite.nets.net_ranker import NetRanker
 from rankinite.nets.objectives import RankNetObjective, TrainingRows
@@ -49,9 +49,10 @@ class RankNet(NetRanker):
     patience : int
         Epochs in which the validation measure must rise by 0.0001; if it does not, the net
         starts anew. Choose `early_stopping` larger.
-    valid_measure : str or Measure, optional
+    valid_measure : str, Measure or sequence of them, optional
         What to watch instead of `measure`, or of "pair_accuracy" on data with preferences.
-        "pair_log_loss" is watched for its lowest value.
+        "pair_log_loss" is watched for its lowest value. Of several the first one decides when to
+        stop and what was best.
     sigma : float
         Slope of the pair probability.
     random_state : int or None
@@ -88,7 +89,7 @@ class RankNet(NetRanker):
         early_stopping: int | None = None,
         n_restarts: int = 0,
         patience: int = 20,
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         random_state: int | None = 0,
         n_threads: int | None = None,

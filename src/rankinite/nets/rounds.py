@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankinite.errors import DataError
 from rankinite.models.standardizing import Standardizer
 from rankinite.nets.net import first_weights, score_standardized
 from rankinite.nets.objectives import NetObjective
@@ -209,10 +210,22 @@ class NetRounds(Rounds):
             self.state, learned.weights, learned.cost, merit, n_done
         )
 
+    def learned_nothing(self) -> bool:
+        """Whether the weights are still those of the start, or no feature varies."""
+        as_before = np.array_equal(self.state.best, self.schedule.first_state().weights)
+        return as_before or not self.standardizer.scale.any()
+
     def take_over(
         self, earlier: Earlier, run: Run, sets: WatchedSets, ends: Callable[[Run], bool]
     ) -> bool:
         """Begin with the state in which the other run was; the sets must be the same."""
+        watched = {(each.name, str(m)) for each in sets for m in each.measures}
+        known = {(name, m) for name, measures in earlier.history.items() for m in measures}
+        if earlier.n_done and known != watched | {("train", "cost")}:
+            raise DataError(
+                "the history of the checkpoint is not one of these validation sets and measures: "
+                "resume with those of the interrupted run"
+            )
         self.state = earlier.state
         run.history = copy.deepcopy(earlier.history)
         run.n_done = run.n_taken_over = earlier.n_done

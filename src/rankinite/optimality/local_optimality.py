@@ -24,7 +24,7 @@ from rankinite.measures import Measure
 from rankinite.measures import measure as as_measure
 from rankinite.models.parameters import Whole
 from rankinite.models.weight_space import WeightSpace
-from rankinite.training.watching import mean_of
+from rankinite.training.watching import means_of
 
 # Smaller changes of a mean are rounding: where ranks trade places, a measure moves by far more.
 _ROUNDING = 1e-12
@@ -331,10 +331,10 @@ def check_movable(model: Any) -> None:
 
 def _values(space: WeightSpace, spec: Measure, data: Queries) -> Callable[[np.ndarray], float]:
     """The mean of the measure as a function of the weights."""
-    mean = mean_of(spec, data)
+    means = means_of([spec], data)
 
     def value_at(weights: np.ndarray) -> float:
-        value = mean(space.scores(weights))[str(spec)]
+        value = means(space.scores(weights))[str(spec)]
         if math.isnan(value):
             raise DataError(
                 f"{spec} has no value on this data (every query is blank or weighs 0): "

@@ -104,6 +104,10 @@ class TorchRounds(Rounds):
             raise _diverged(number)
         return math.fsum(costs) / max(1, len(shuffled))
 
+    def learned_nothing(self) -> bool:
+        """Whether there was no query to take a step for."""
+        return len(self._queries) == 0
+
     def training_cost(self, learned: float) -> float:
         """The epoch's cost."""
         return learned

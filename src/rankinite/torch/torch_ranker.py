@@ -15,7 +15,7 @@ from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.lambdas import LambdaGradients
-from rankinite.measures import Measure, measure
+from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State, read_model, write_model
 from rankinite.models.parameters import Constraint, OneOf, Whole
@@ -103,7 +103,7 @@ class TorchRanker(Learner):
         module: Any = None,
         *,
         measure: str | Measure = "ndcg@10",
-        valid_measure: str | Measure | None = None,
+        valid_measure: MeasuresLike | None = None,
         n_epochs: int = 20,
         queries_per_step: int = 1,
         optimizer: Callable[[Any], torch.optim.Optimizer] | None = None,

@@ -16,10 +16,23 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite.data import Dataset
-from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteWarning
-from rankinite.measures import Measure, PairAccuracy, PairMeasure, measure
+from rankinite.errors import (
+    DataError,
+    ModelFileError,
+    NothingLearnedWarning,
+    ParameterError,
+    RankiniteWarning,
+)
+from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure, measure
 from rankinite.measures.estimator_score import estimator_score
+from rankinite.measures.evaluation import measure_list
 from rankinite.models.base_model import as_scorer, base_scores, check_base
+from rankinite.models.checked_state import (
+    saved_history,
+    saved_names,
+    saved_text,
+    saved_whole,
+)
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
@@ -27,16 +40,17 @@ from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.order.seeds import seed_of
 from rankinite.training.callbacks import Checkpoint, Progress
+from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of, comparable
 from rankinite.training.rounds import Rounds, train
-from rankinite.training.run import Callback, History, Run
+from rankinite.training.run import Callback, History, Run, check_callbacks
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
     check_like,
     check_measurable,
     check_watchable,
-    mean_of,
+    means_of,
     named_sets,
 )
 
@@ -86,9 +100,11 @@ class Learner(Ranker):
     learns_from_bins: ClassVar[bool] = False
     # Whether a dataset with preferences is learned from them; labels are learned otherwise.
     learns_preferences: ClassVar[bool] = False
+    # Whether only documents of one query with different labels teach something.
+    learns_from_pairs: ClassVar[bool] = True
 
     measure: str | Measure
-    valid_measure: str | Measure | None
+    valid_measure: MeasuresLike | None
     learning_rate: float
     base_model: Any
     early_stopping: int | None
@@ -112,6 +128,7 @@ class Learner(Ranker):
         valid: Dataset | Mapping[str, Dataset] | None = None,
         callbacks: Sequence[Callback] = (),
         resume: str | os.PathLike[str] | Self | None = None,
+        **unknown: Any,
     ) -> Self:
         """Train on queries with labels, or with preferences if this learner can.
 
@@ -135,9 +152,11 @@ class Learner(Ranker):
         -------
         self
             With an interrupt (Ctrl-C) the model keeps what it has learned, and the interrupt goes
-            on.
+            on. If there was nothing to learn, a `NothingLearnedWarning` says why.
         """
+        self._refuse_unknown("fit", unknown)
         self.check_params()
+        check_callbacks(callbacks)
         dataset = training_data(X, y, qid, sample_weight, query_weight)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
@@ -149,6 +168,9 @@ class Learner(Ranker):
             run = self._train(dataset, base, named_sets(valid), callbacks, resume)
         if run.diverged:
             warnings.warn(run.diverged, RankiniteWarning, stacklevel=2)
+        elif run.learned_nothing:
+            why = why_nothing(self, dataset)
+            warnings.warn(f"nothing was learned: {why}", NothingLearnedWarning, stacklevel=2)
         return self
 
     def _train(
@@ -190,6 +212,7 @@ class Learner(Ranker):
         finally:
             # A run that failed before its first round leaves the model as it was.
             if run.n_done or run.diverged:
+                run.learned_nothing = rounds.learned_nothing()
                 keep()
                 if self.early_stopping is not None:
                     self._take(rounds, self.best_iteration_)
@@ -288,19 +311,22 @@ class Learner(Ranker):
         """Refuse parameters outside their range, or that do not fit each other."""
         super().check_params()
         for name in ("measure", "valid_measure"):
-            value = getattr(self, name)
-            if value is None and name == "valid_measure":
-                continue
             try:
-                if isinstance(measure(value), PairMeasure) and name == "measure":
-                    raise ParameterError(
-                        f"{value} can be watched, as valid_measure, but not learned; data with "
-                        "preferences is learned from its pairs whatever the measure"
-                    )
+                self._check_measure(name, getattr(self, name))
             except ParameterError as error:
                 raise ParameterError(f"{name} is wrong: {error}") from None
         if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
+
+    def _check_measure(self, name: str, value: Any) -> None:
+        if name == "valid_measure":
+            if value is not None:
+                measure_list(value if isinstance(value, (list, tuple)) else [value])
+        elif isinstance(measure(value), PairMeasure):
+            raise ParameterError(
+                f"{value} can be watched, as valid_measure, but not learned; data with "
+                "preferences is learned from its pairs whatever the measure"
+            )
 
     def _checked_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> Any:
         """The base model as a scorer; refused if it would fail on the data or at a checkpoint."""
@@ -317,24 +343,25 @@ class Learner(Ranker):
             to_state(base)
         return base
 
-    def watched_measure(self, has_preferences: bool = False) -> Measure:
-        """What is watched on a set with labels, or on one with preferences."""
+    def watched_measures(self, has_preferences: bool = False) -> list[Measure]:
+        """What is watched on a set with labels, or on one with preferences; the first decides."""
         if self.valid_measure is not None:
-            return measure(self.valid_measure)
-        return PairAccuracy() if has_preferences else measure(self.measure)
+            return measure_list(self.valid_measure)
+        return [PairAccuracy() if has_preferences else measure(self.measure)]
 
-    def measure_on(self, rows: Dataset) -> Measure:
-        """What is watched on these rows."""
-        return self.watched_measure(rows.preferences is not None)
+    def measures_on(self, rows: Dataset) -> list[Measure]:
+        """What is watched on these rows; the first decides."""
+        return self.watched_measures(rows.preferences is not None)
 
     def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
         """The sets that are watched, each with its measure; refused if they cannot be measured."""
         sets = []
         for name, rows in valid.items():
-            own = self.measure_on(rows)
-            check_measurable(rows, own, name)
+            own = self.measures_on(rows)
+            for each in own:
+                check_measurable(rows, each, name)
             check_like(rows, train, name)
-            evaluate = mean_of(own, rows, float(getattr(self, "sigma", 1.0)))
+            evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)))
             sets.append(Watched(name, rows, own, evaluate))
         found = WatchedSets(sets)
         if self.early_stopping is not None and found.leader is not None:
@@ -391,20 +418,37 @@ class Learner(Ranker):
         model = cls(**{**state["params"], "base_model": base})
         # Not its own check, which would look at measures that only the trainer had.
         super(Learner, model).check_params()
-        model.n_features_in_ = int(state["n_features"])
-        names = model._feature_names = state["feature_names"]
-        if names is not None and len(names) != model.n_features_in_:
-            raise ModelFileError(
-                f"the model file has {len(names)} feature names for {model.n_features_in_} "
-                "features: save the model again"
-            )
-        model.history_ = state["history"]
-        model.best_iteration_ = int(state["best_iteration"])
-        model.seed_ = int(state["seed"] if model.random_state is None else model.random_state)
+        model.n_features_in_ = saved_whole(state, "n_features")
+        model._feature_names = saved_names(state, model.n_features_in_)
+        _check_base_fits(base, model.n_features_in_)
+        model.history_ = saved_history(state)
+        model.best_iteration_ = saved_whole(state, "best_iteration")
+        own = model.random_state
+        model.seed_ = saved_whole(state, "seed", 0, 2**63 - 1) if own is None else int(own)
         model._base = base
-        model._data_fingerprint = state["data"]
+        model._data_fingerprint = saved_text(state, "data")
         model._restore(state, arrays)
+        n_done = next(iter(_lengths(model.history_)), model.n_rounds_)
+        if model.best_iteration_ > n_done:
+            raise ModelFileError(
+                f"the model file says that round {model.best_iteration_} of {n_done} was the best: "
+                "save the model again"
+            )
         return model
+
+
+def _lengths(history: History) -> list[int]:
+    """Numbers of rounds in a history; they should all be the same."""
+    return [len(values) for measures in history.values() for values in measures.values()]
+
+
+def _check_base_fits(base: Any, n_features: int) -> None:
+    n_known = getattr(base, "n_features_in_", n_features)
+    if n_known != n_features:
+        raise ModelFileError(
+            f"the base model in the model file has {n_known} features, and the model {n_features}: "
+            "save the model again"
+        )
 
 
 def _scores_before(base: Any, rows: Dataset) -> np.ndarray:

@@ -64,7 +64,7 @@ def comparable(params: dict[str, Any]) -> dict[str, Any]:
     def plain(value: Any) -> Any:
         if isinstance(value, Measure):
             return str(value)
-        if isinstance(value, tuple):
+        if isinstance(value, (list, tuple)):
             return [plain(each) for each in value]
         return value.tolist() if isinstance(value, (np.generic, np.ndarray)) else value
 

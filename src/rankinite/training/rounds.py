@@ -7,6 +7,7 @@ are watched, measure, keep, tell the callbacks.
 from __future__ import annotations
 
 import time
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.errors import RankiniteWarning
 from rankinite.training.run import Callback, Run
 from rankinite.training.watching import Watched, WatchedSets
 
@@ -68,6 +70,10 @@ class Rounds(ABC):
         """
         raise NotImplementedError("the learner of these rounds refuses to resume")
 
+    def learned_nothing(self) -> bool:
+        """Whether what has been learned ranks every two documents as before the first round."""
+        return False
+
     def training_cost(self, learned: Any) -> float | None:
         """What the round's history tells of the training data; None is nothing."""
         return None
@@ -110,9 +116,28 @@ def train(
                 stop = any(verdicts)
     except DivergedError as error:
         run.diverged = str(error)
-    finally:
-        for callback in callbacks:
+    except BaseException:
+        # What has ended the run matters more than a callback that fails at the end.
+        for failure in _finish(callbacks, run):
+            warnings.warn(
+                f"a callback failed at the end of the training: {failure!r}",
+                RankiniteWarning,
+                stacklevel=2,
+            )
+        raise
+    for failure in _finish(callbacks, run):
+        raise failure
+
+
+def _finish(callbacks: Sequence[Callback], run: Run) -> list[BaseException]:
+    """Let every callback finish, whatever the others do; what went wrong."""
+    failures: list[BaseException] = []
+    for callback in callbacks:
+        try:
             callback.finish(run)
+        except BaseException as failure:
+            failures.append(failure)
+    return failures
 
 
 def add_round(run: Run, rounds: Rounds, sets: WatchedSets, learned: Any) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
+
+from rankinite.errors import ParameterError
 
 # history["valid"]["ndcg@10"][t] is the mean of the measure after t + 1 rounds.
 History = dict[str, dict[str, list[float]]]
@@ -33,6 +35,8 @@ class Run:
         Writes the model as it is now to a file, from which `fit` can resume.
     diverged : str
         Why the run could not go on; empty if it could.
+    learned_nothing : bool
+        Whether the run has ended, and the model ranks as if there had been none.
     """
 
     n_rounds: int
@@ -43,6 +47,7 @@ class Run:
     n_taken_over: int = 0
     save: Callable[[str | os.PathLike[str]], None] = field(default=_nothing_to_save, repr=False)
     diverged: str = ""
+    learned_nothing: bool = False
 
     def latest(self) -> dict[str, float]:
         """The newest value of every watched measure, by "set measure"."""
@@ -59,6 +64,26 @@ class Run:
             for measure, value in measures.items():
                 self.history.setdefault(name, {}).setdefault(measure, []).append(value)
         self.n_done += 1
+
+
+def check_callbacks(callbacks: Any) -> None:
+    """Refuse what is not a sequence of callbacks."""
+    if hasattr(callbacks, "after_round") or not isinstance(callbacks, Iterable):
+        raise ParameterError(
+            f"callbacks must be a list of callbacks, not a {type(callbacks).__name__}: put it in "
+            "brackets"
+        )
+    for callback in callbacks:
+        if isinstance(callback, type):
+            raise ParameterError(
+                f"callbacks has the class {callback.__name__}: pass an object of it, "
+                f"{callback.__name__}(...)"
+            )
+        if not all(callable(getattr(callback, name, None)) for name in ("after_round", "finish")):
+            raise ParameterError(
+                f"callbacks has a {type(callback).__name__}, and a callback is an object with the "
+                "methods after_round(run) and finish(run): write a class that has them"
+            )
 
 
 class Callback(Protocol):

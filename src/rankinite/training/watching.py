@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,15 +19,16 @@ from rankinite.training.run import History
 
 @dataclass(eq=False)
 class Watched:
-    """A set of rows whose measure is taken after every round.
+    """A set of rows whose measures are taken after every round.
 
     Attributes
     ----------
     name : str
     data : Dataset
-    measure : Measure
+    measures : sequence of Measure
+        The first one decides, if this set leads.
     evaluate : function
-        From scores of shape (n_rows,) to the mean of the measure, by its name.
+        From scores of shape (n_rows,) to the mean of each measure, by its name.
     rows : any
         The features, as the learner takes them.
     scores : ndarray of float64
@@ -36,10 +37,15 @@ class Watched:
 
     name: str
     data: Dataset
-    measure: Measure
+    measures: Sequence[Measure]
     evaluate: Callable[[np.ndarray], dict[str, float]]
     rows: Any = None
     scores: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def measure(self) -> Measure:
+        """The measure that decides."""
+        return self.measures[0]
 
     @property
     def what(self) -> str:
@@ -118,13 +124,13 @@ def check_measurable(rows: Queries, watched: Measure, name: str) -> None:
 
 def check_watchable(watched: Watched) -> None:
     """Refuse to stop early by a measure that has no value on its set, whatever the scores are."""
-    for name, value in watched.evaluate(np.zeros(watched.data.n_rows)).items():
-        if np.isnan(value):
-            raise DataError(
-                f"early_stopping cannot watch {name} on the validation set {watched.name!r}, where "
-                "it has no value (every query is blank or weighs 0): pass other data, or leave "
-                "early_stopping out"
-            )
+    name = str(watched.measure)
+    if np.isnan(watched.evaluate(np.zeros(watched.data.n_rows))[name]):
+        raise DataError(
+            f"early_stopping cannot watch {name} on the validation set {watched.name!r}, where "
+            "it has no value (every query is blank or weighs 0): pass other data, or leave "
+            "early_stopping out"
+        )
 
 
 def check_like(rows: Dataset, train: Dataset, name: str) -> None:
@@ -138,17 +144,20 @@ def check_like(rows: Dataset, train: Dataset, name: str) -> None:
     )
 
 
-def mean_of(
-    watched: Measure, rows: Queries, sigma: float = 1.0
+def means_of(
+    measures: Sequence[Measure], rows: Queries, sigma: float = 1.0
 ) -> Callable[[np.ndarray], dict[str, float]]:
-    """The mean of a measure on a set, by its name, as a function of the scores.
+    """The means of measures on a set, by their names, as a function of the scores.
 
     `sigma` is the slope of the pair probability, for the log loss of preference pairs.
     """
-    evaluator = Evaluator(watched, rows, sigma)
+    evaluators = {str(each): Evaluator(each, rows, sigma) for each in measures}
+
+    def mean(evaluator: Evaluator, scores: np.ndarray) -> float:
+        total, mass = mean_value(evaluator.values(scores), "skip", evaluator.weight)
+        return total / mass if mass > 0 else float("nan")
 
     def evaluate(scores: np.ndarray) -> dict[str, float]:
-        total, mass = mean_value(evaluator.values(scores), "skip", evaluator.weight)
-        return {str(watched): total / mass if mass > 0 else float("nan")}
+        return {name: mean(evaluator, scores) for name, evaluator in evaluators.items()}
 
     return evaluate

@@ -11,13 +11,14 @@ from __future__ import annotations
 import importlib
 import tempfile
 from abc import ABC, abstractmethod
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rankinite.errors import ModelFileError
+from rankinite.models.checked_state import saved_text
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign.common import (
     check_width,
@@ -27,6 +28,7 @@ from rankinite.models.foreign.common import (
     real_names,
     using,
 )
+from rankinite.models.foreign.forks import one_thread_if_forked
 from rankinite.models.foreign.integrity import (
     check_catboost,
     check_lightgbm,
@@ -80,10 +82,15 @@ class BoosterScorer(ABC):
     @abstractmethod
     def _raw_scores(self, X: np.ndarray) -> np.ndarray: ...
 
+    @classmethod
+    def _calling(cls) -> AbstractContextManager[None]:
+        """What must hold while the library is called, also to read, write or look at a model."""
+        return nullcontext()
+
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Raw scores, shape (n_rows,); (n_rows, n_classes) if the model has several."""
         check_width(self.origin, X, self.n_features_in_)
-        with using(self.origin, X):
+        with using(self.origin, X), self._calling():
             return self._raw_scores(X)
 
     @classmethod
@@ -96,7 +103,8 @@ class BoosterScorer(ABC):
                 f"{where} has a {cls.library} model inside: pip install {cls.package}"
             ) from None
         try:
-            return cls.from_content(content)
+            with cls._calling():
+                return cls.from_content(content)
         except Exception as error:
             raise ModelFileError(
                 f"{cls.library} cannot read its model in {where} ({first_line(error)}): "
@@ -105,8 +113,10 @@ class BoosterScorer(ABC):
 
     def to_state(self) -> tuple[State, Arrays]:
         """What `from_state` takes: the state as JSON has it, and the arrays."""
-        saved = self._saved
-        content = np.frombuffer(self.content(), np.uint8) if saved is None else saved
+        content = self._saved
+        if content is None:
+            with self._calling():
+                content = np.frombuffer(self.content(), np.uint8)
         return {"origin": self.origin}, {"content": content}
 
     @classmethod
@@ -116,7 +126,7 @@ class BoosterScorer(ABC):
         if content.dtype != np.uint8:
             raise ModelFileError("the base model in the model file is damaged: save it again")
         scorer = cls.read(content.tobytes(), "the model file")
-        scorer.origin = str(state["origin"])
+        scorer.origin = saved_text(state, "origin")
         scorer._saved = content
         return scorer
 
@@ -125,6 +135,12 @@ class LightGBMScorer(BoosterScorer):
     """A LightGBM model."""
 
     library, package = "LightGBM", "lightgbm"
+
+    @classmethod
+    def _calling(cls) -> AbstractContextManager[None]:
+        from lightgbm import basic
+
+        return one_thread_if_forked(getattr(basic, "_LIB", None))
 
     def __init__(self, booster: Any, origin: str = "Booster") -> None:
         super().__init__(booster, origin)
@@ -138,7 +154,7 @@ class LightGBMScorer(BoosterScorer):
     def of(cls, model: Any) -> Self:
         """The scorer of a Booster, or of an LGBMModel."""
         name = type(model).__name__
-        with using(name):
+        with using(name), cls._calling():
             return cls(model if hasattr(model, "model_to_string") else model.booster_, name)
 
     def _raw_scores(self, X: np.ndarray) -> np.ndarray:
@@ -164,6 +180,12 @@ class XGBoostScorer(BoosterScorer):
 
     library, package = "XGBoost", "xgboost"
 
+    @classmethod
+    def _calling(cls) -> AbstractContextManager[None]:
+        from xgboost import core
+
+        return one_thread_if_forked(getattr(core, "_LIB", None))
+
     def __init__(self, booster: Any, origin: str = "Booster") -> None:
         super().__init__(booster, origin)
         self.n_features_in_ = booster.num_features()
@@ -173,7 +195,7 @@ class XGBoostScorer(BoosterScorer):
     def of(cls, model: Any) -> Self:
         """The scorer of a Booster, or of an XGBModel; of this up to the best iteration."""
         name = type(model).__name__
-        with using(name):
+        with using(name), cls._calling():
             if hasattr(model, "save_raw"):
                 return cls(model, name)
             booster = model.get_booster()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.models.estimator import NotFittedError
+from rankinite.models.foreign.forks import forked
 from rankinite.trees import SERIAL_ROWS
 
 
@@ -91,17 +91,6 @@ def real_names(names: Iterable[Any] | None, stand_in: str) -> list[str] | None:
 def n_threads_for(X: np.ndarray) -> int:
     """Threads for a batch, as for our own trees: one if it is small, else those of the scope.
 
-    In a forked process it is one: the OpenMP of the libraries waits there for threads that the
-    parent had, and for ever.
+    In a forked process it is one; see `rankinite.models.foreign.forks`.
     """
-    return 1 if _forked or len(X) <= SERIAL_ROWS else numba.get_num_threads()
-
-
-def _note_fork() -> None:
-    global _forked
-    _forked = True
-
-
-_forked = False
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_note_fork)
+    return 1 if forked() or len(X) <= SERIAL_ROWS else numba.get_num_threads()

@@ -15,6 +15,12 @@ from typing import Any, Self
 import numpy as np
 
 from rankinite.errors import DataError, ModelFileError
+from rankinite.models.checked_state import (
+    saved_names,
+    saved_number,
+    saved_text,
+    saved_whole,
+)
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign.common import check_width, refuse_missing, using
 from rankinite.models.foreign.sklearn_trees import Ensemble, ensemble_of
@@ -136,12 +142,13 @@ class LinearEstimator:
     @classmethod
     def from_state(cls, state: State, arrays: Arrays) -> Self:
         """What was saved by `to_state`, after a check."""
-        weights, intercept = arrays["weights"], float(state["intercept"])
+        weights, intercept = arrays["weights"], saved_number(state, "intercept")
         if weights.dtype != np.float64 or weights.ndim != 1:
             raise ModelFileError("the weights in the model file have the wrong type")
-        if not np.isfinite([*weights, intercept]).all():
+        if not np.isfinite(weights).all():
             raise ModelFileError("the weights in the model file are not finite")
-        return cls(state["origin"], weights, intercept, _checked_names(state, len(weights)))
+        names = saved_names(state, len(weights))
+        return cls(saved_text(state, "origin"), weights, intercept, names)
 
 
 class TreeEstimator:
@@ -201,17 +208,16 @@ class TreeEstimator:
     @classmethod
     def from_state(cls, state: State, arrays: Arrays) -> Self:
         """What was saved by `to_state`, after a check."""
-        n_features = int(state["n_features"])
+        n_features = saved_whole(state, "n_features")
         ensemble = Ensemble(
             Forest.from_arrays(unnested("forest", arrays), n_features),
-            float(state["start"]),
-            int(state["divisor"]),
+            saved_number(state, "start"),
+            saved_whole(state, "divisor", 1),
             bool(state["single"]),
             bool(state["takes_missing"]),
         )
-        if not np.isfinite(ensemble.start) or ensemble.divisor < 1:
-            raise ModelFileError("the trees in the model file are damaged: no start or divisor")
-        return cls(state["origin"], ensemble, n_features, _checked_names(state, n_features))
+        names = saved_names(state, n_features)
+        return cls(saved_text(state, "origin"), ensemble, n_features, names)
 
 
 def _steps(model: Any) -> list[Any]:
@@ -251,13 +257,3 @@ def _agree(other: OtherEstimator, X: np.ndarray, scores: np.ndarray, allowed: An
         return False
     own = own[:, 0] if own.shape == (len(X), 1) else own
     return own.shape == scores.shape and bool((np.abs(own - scores) <= allowed).all())
-
-
-def _checked_names(state: State, n_features: int) -> list[str] | None:
-    names = state["feature_names"]
-    if names is not None and len(names) != n_features:
-        raise ModelFileError(
-            f"the base model in the model file has {len(names)} feature names for {n_features} "
-            "features: save the model again"
-        )
-    return names
