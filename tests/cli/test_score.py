@@ -48,7 +48,7 @@ def test_the_first_trees(run, files):
     first = model.predict(rk.read(files / "test.txt"), n_rounds=2)
     assert np.array_equal(numbers(result.out), first)
     wrong = run("score", files / "test.txt", "--model", files / "ranker.rk", "--n-rounds", 7)
-    assert "n_rounds must be a whole number from 0 to 6, got 7" in wrong.err
+    assert "--n-rounds must be a whole number from 0 to 6, got 7" in wrong.err
 
 
 def without_column(text: str, column: int) -> str:
@@ -94,7 +94,7 @@ def test_more_features_than_the_model_has(run, files, tmp_path):
     result = run("score", path, "--model", files / "ranker.rk")
     assert result.code == 2
     assert result.err == (
-        f"error: {path}, line 2: the feature index of '6:1' is above n_features=5, "
+        f"error: {path}, line 2: the feature index of '6:1' is above 5, "
         f"the number of features of the model {files / 'ranker.rk'}\n"
     )
     table = tmp_path / "wide.csv"

@@ -230,7 +230,7 @@ class LambdaBoost(Learner):
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         X = self._feature_values(dataset)
         free = np.flatnonzero(self._standardizer.scale)
         Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])

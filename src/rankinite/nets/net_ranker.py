@@ -174,7 +174,7 @@ class NetRanker(Learner):
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         net = self.net_
         Z = net.standardizer.transform(self._feature_values(dataset))
         start = base_scores(self._base, dataset) + np.zeros(dataset.n_rows)
