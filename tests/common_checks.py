@@ -256,13 +256,37 @@ def other_features(subject, folder):
         model.predict(X[:, 1:])
     with pytest.raises(rk.DataError, match="has 7 features, but the model was trained on 8"):
         model.predict(rk.Dataset(X[:, 1:], qid=qid))
-    with pytest.raises(rk.DataError, match="feature 0 'h', but the model was trained with 'a'"):
-        model.predict(frame[NAMES[::-1]])
-    wrong = rk.Dataset(X, y, qid=qid, feature_names=["b", "a", *NAMES[2:]])
-    with pytest.raises(rk.DataError, match="validation set 'late' calls feature 0 'b'"):
+    with pytest.raises(rk.DataError, match="has no column 'a', which the model was trained on"):
+        model.predict(frame.drop(columns="a"))
+    wrong = rk.Dataset(X, y, qid=qid, feature_names=["z", *NAMES[1:]])
+    with pytest.raises(rk.DataError, match="validation set 'late' has no feature 'a', which"):
         subject.make().fit(frame, y, qid=qid, valid={"late": wrong})
+    with pytest.raises(rk.DataError, match="the data has no feature 'a', which the model"):
+        model.predict(wrong)
     with pytest.raises(rk.DataError, match="validation set 'valid' has 7 features"):
         subject.make().fit(X, y, qid=qid, valid=rk.Dataset(X[:, 1:], y, qid=qid))
+
+
+@check
+def features_are_found_by_name(subject, folder):
+    import pandas as pd
+    import polars as pl
+
+    X, y, qid = subject.rows()
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = subject.make().fit(frame, y, qid=qid)
+    expected = model.predict(frame)
+    turned = frame[NAMES[::-1]].assign(more="text")
+    for other in (turned, pl.from_pandas(turned), pl.from_pandas(turned).to_arrow()):
+        np.testing.assert_array_equal(model.predict(other), expected)
+    data = rk.Dataset(turned.drop(columns="more"), y, qid=qid)
+    np.testing.assert_array_equal(model.predict(data), model.predict(rk.Dataset(frame, qid=qid)))
+    if hasattr(model, "history_"):
+        histories = [
+            subject.make().fit(frame, y, qid=qid, valid=rows).history_
+            for rows in (data, rk.Dataset(frame, y, qid=qid))
+        ]
+        assert histories[0] == histories[1]
 
 
 @check

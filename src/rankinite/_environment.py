@@ -1,4 +1,4 @@
-"""Variables of the environment that would end numba in its own words."""
+"""What must be right before anything is imported that looks at it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 
 from rankinite.errors import ParameterError
 
+_THREADS = "NUMBA_NUM_THREADS"
+
 
 def check_environment() -> None:
-    """Refuse a number of threads that is none, before numba is imported and meets it."""
-    given = os.environ.get("NUMBA_NUM_THREADS", "")
+    """Refuse a number of threads in the environment that numba would refuse with a traceback."""
+    wanted = os.environ.get(_THREADS)
+    if wanted is None:
+        return
     try:
-        wrong = int(given) < 1
+        n_threads = int(wanted)
     except ValueError:
-        wrong = False  # numba warns of it, and takes all cores
-    if wrong:
+        n_threads = 0
+    if n_threads < 1:
         raise ParameterError(
-            f"NUMBA_NUM_THREADS={given} in the environment is no number of threads: unset it, or "
-            "set it to 1 or more"
+            f"the environment variable {_THREADS} must be a whole number at least 1, and it is "
+            f"{wanted!r}: set it to the number of threads, or unset it"
         )

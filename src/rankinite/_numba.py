@@ -22,7 +22,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from rankinite._kernel_cache import drop_stale_kernels
+from rankinite._kernel_cache import keep_on_disk
 from rankinite.errors import ParameterError
 
 SUM_IN_ANY_ORDER = {"reassoc", "nsz", "contract", "arcp"}
@@ -48,21 +48,25 @@ def _choose_threading_layer() -> None:
 
 
 _choose_threading_layer()
-drop_stale_kernels()
 
 
 # No kernel is called from C, and a wrapper for that takes time to compile.
-_OPTIONS = {"cache": True, "nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
+_OPTIONS = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
 
 def kernel(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a function that sees arrays and scalars only, and runs on the calling thread."""
-    return numba.njit(**_OPTIONS, **options)
+    return _compiled(options)
 
 
 def parallel_kernel(**options: Any) -> Callable[[Callable], Callable]:
     """Compile a function whose ``prange`` loops run on the threads of the current scope."""
-    return numba.njit(parallel=True, **_OPTIONS, **options)
+    return _compiled({"parallel": True, **options})
+
+
+def _compiled(options: dict[str, Any]) -> Callable[[Callable], Callable]:
+    compiled = numba.njit(**_OPTIONS, **options)
+    return lambda function: keep_on_disk(compiled(function))
 
 
 def query_blocks(offsets: np.ndarray, rows_a_block: int = 10_000, most: int = 16) -> np.ndarray:

@@ -250,7 +250,7 @@ def test_wrong_data():
         rk.Dataset(data.X, data.y, qid=qid[: data.n_rows], feature_names=names)
         for data, names in ((little, list("abcd")), (large, list("abdc")))
     ]
-    with pytest.raises(rk.DataError, match="feature 2 'd'"):
+    with pytest.raises(rk.DataError, match="feature 3 'd'"):
         rk.expand(*named)
     with pytest.raises(rk.DataError, match="no seeds"):
         rk.expand(rk.Dataset(little.X, np.zeros(120), qid=qid[:120]), large)

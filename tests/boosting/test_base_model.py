@@ -144,7 +144,7 @@ def test_a_base_for_other_features():
     swapped = rk.Dataset(
         train.X, train.y, qid=qid_of(train), feature_names=[*names[:6], "n7", "n6"]
     )
-    expected = "base_model was trained with 'n6' as feature 6, but the data has 'n7' there: pass"
+    expected = "base_model was trained with 'n6' as feature 7, but the data has 'n7' there: pass"
     with pytest.raises(rk.DataError, match=expected):
         rk.LambdaMART(base_model=base, **QUICK).fit(swapped)
 

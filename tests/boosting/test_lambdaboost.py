@@ -198,7 +198,7 @@ def test_exported_weights(tmp_path):
     make(base_model=model).fit(train).export_weights(tmp_path / "weights.json")
     found = json.loads((tmp_path / "weights.json").read_text(encoding="utf-8"))
     assert found["base_model"] == "LambdaBoost"
-    assert set(found["weights"]) <= set("01234567")
+    assert set(found["weights"]) <= {f"feature {number}" for number in range(1, 9)}
     with pytest.raises(rk.DataError, match="cannot be written"):
         model.export_weights(tmp_path / "nowhere" / "weights.json")
     with pytest.raises(rk.RankiniteError, match="this LambdaBoost is not trained"):

@@ -15,7 +15,9 @@ def words(files):
 def test_from_a_model(run, files, words, tmp_path):
     out = tmp_path / "adapted.rk"
     result = run(
-        *words, "--background", files / "ranker.rk", "--model", out, "--test", files / "train.txt"
+        *words,
+        *("--background", files / "ranker.rk", "--model", out, "--test", files / "train.txt"),
+        *("--choose", "best"),
     )
     assert result.code == 0
     lines = result.out.splitlines()
@@ -27,6 +29,7 @@ def test_from_a_model(run, files, words, tmp_path):
         rk.load(files / "ranker.rk"),
         rk.read(files / "valid.txt"),
         rk.read(files / "test.txt"),
+        choose="best",
         ranker=rk.LambdaMART(n_estimators=8, max_leaf_nodes=5, early_stopping=50),
         smart=rk.LambdaMART(n_estimators=8, max_leaf_nodes=5, early_stopping=50),
         boost=rk.LambdaBoost(n_estimators=8, early_stopping=50),
@@ -115,3 +118,18 @@ def test_other_data_has_the_features_of_the_background(run, tmp_path):
     result = run(*words, *more, "--n-estimators", "3", "--quiet", "--model", out)
     assert (result.code, result.err) == (0, "")
     assert rk.load(out).rankers["other"].feature_names_in_.tolist() == ["a", "b", "c"]
+
+
+def test_noise_is_no_reason_to_leave_the_background(run, files, words, tmp_path):
+    """The few validation queries of these files cannot tell one ranker from another."""
+    out = tmp_path / "adapted.rk"
+    more = ("--background", files / "ranker.rk", "--model", out, "--quiet")
+    result = run(*words, *more)
+    assert result.code == 0
+    reason = result.out.splitlines()[-2]
+    assert reason.startswith("background is kept: ") and "may be noise" in reason
+    train = rk.read(files / "train.txt")
+    before = rk.load(files / "ranker.rk").predict(train)
+    assert np.array_equal(rk.load(out).predict(train), before)
+    wrong = run(*words, *more, "--force", "--choose", "worst")
+    assert "--choose must be one of 'significant', 'best', got 'worst'" in wrong.err

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import warnings
@@ -10,9 +11,20 @@ import typer
 import rankinite
 from rankinite.cli.app import app
 from rankinite.cli.reporting import one_line_errors
-from rankinite.errors import DataError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
-VERBS = ("demo", "train", "score", "evaluate", "compare", "combine", "adapt", "optimality")
+VERBS = (
+    "demo",
+    "train",
+    "score",
+    "evaluate",
+    "compare",
+    "combine",
+    "adapt",
+    "optimality",
+    "info",
+    "compile",
+)
 
 
 def test_version(run):
@@ -112,3 +124,54 @@ def test_warnings_are_one_line_and_those_of_others_are_left_alone(capsys):
 
 def test_verbs_are_commands_of_the_app():
     assert tuple(typer.main.get_command(app).commands) == VERBS
+
+
+def command(*words, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", "from rankinite.cli import main; main()", *map(str, words)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+    )
+
+
+@pytest.mark.parametrize("verb", ["train", "adapt", "optimality"])
+def test_help_on_a_terminal_that_knows_ascii_only(verb):
+    done = command(verb, "--help", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii() and "Usage: rankinite" in done.stdout
+
+
+@pytest.mark.parametrize("threads", ["0", "-3", "junk", "1.5"])
+def test_a_wrong_number_of_threads_in_the_environment_is_a_sentence(monkeypatch, threads):
+    done = command("score", "x.txt", "--model", "x.rk", NUMBA_NUM_THREADS=threads)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        "error: the environment variable NUMBA_NUM_THREADS must be a whole number at least 1, and "
+        f"it is {threads!r}: set it to the number of threads, or unset it\n"
+    )
+    monkeypatch.setenv("NUMBA_NUM_THREADS", threads)
+    with pytest.raises(ParameterError, match="NUMBA_NUM_THREADS must be"):
+        rankinite.__getattr__("LambdaMART")
+
+
+@pytest.mark.parametrize("module", ["typer", "rankinite.cli.train", "numba"])
+def test_ctrl_c_while_importing_is_no_traceback(tmp_path, module):
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupt())
+from rankinite.cli import main
+main(["score", "x.txt", "--model", "x.rk"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "interrupted\n")
+
+
+def test_the_end_of_a_file_inside_a_verb_is_no_interrupt():
+    with pytest.raises(EOFError), one_line_errors():
+        raise typer.Abort from EOFError("a bug")

@@ -79,7 +79,7 @@ def test_all_methods(run, files, models, tmp_path, tested):
     assert np.array_equal(rk.load(output).predict(valid), expected.predict(valid))
     if tested:
         assert found["combination"]["test.txt"] == values[0]
-    table = run("combine", files / "valid.txt", *words).out.splitlines()
+    table = run("combine", files / "valid.txt", *words, "--force").out.splitlines()
     assert table[0].split() == ["method", "ndcg@10,", *(["test.txt"] if tested else ["3", "folds"])]
     assert table[1].split()[0] == best.split()[0]
     assert table[9].startswith(f"the best is {best}")

@@ -4,27 +4,33 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 from rankinite.cli import compiling
 
 WATCH = """
 import rankinite as rk
-from rankinite.cli.compiling import evaluate_a_ranking, grow_a_tree, trees_are_compiled
+from rankinite.cli.compiling import GROUPS, is_compiled
+from rankinite.lambdas import _lambda_kernels
 from rankinite.measures import _value_kernels
+from rankinite.order import _row_key_kernels
 from rankinite.trees import _fixed_point_kernels, _histogram_kernels, _partition_kernels
 from rankinite.trees import _predict_kernels, _split_kernels
 
 def compiled():
     modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _value_kernels)
+    modules = (*modules, _predict_kernels, _split_kernels, _lambda_kernels, _row_key_kernels)
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
-        for module in (*modules, _predict_kernels, _split_kernels)
+        for module in modules
         for name, kernel in vars(module).items()
         if hasattr(kernel, "signatures")
     }
 
 assert not any(compiled().values())
-grow_a_tree()
-evaluate_a_ranking("ndcg@10")
+groups = ("trees", "gradients", "measures")
+for name in groups:
+    GROUPS[name].compile("ndcg@10")
 before = compiled()
 assert before["rankinite.trees._split_kernels.best_splits"] == 1
 train, valid = rk.artificial(n_queries=(20, 10), n_docs=30, n_features=20)
@@ -33,7 +39,7 @@ for split in ("least_squares", "newton"):
 valid.save("valid.rkd", like=train)
 rk.evaluate(model, rk.read("valid.rkd"))
 assert compiled() == before, (before, compiled())
-assert trees_are_compiled()
+assert all(is_compiled(name) for name in groups)
 """
 
 
@@ -44,43 +50,91 @@ def python(code, folder=None, **environment):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
 
-def test_training_finds_all_kernels_of_trees_and_measures_compiled(tmp_path):
+def test_training_finds_all_kernels_compiled(tmp_path):
     done = python(WATCH, tmp_path)
     assert done.returncode == 0, done.stderr
 
 
-def test_an_empty_cache_is_seen(tmp_path):
-    code = "from rankinite.cli.compiling import trees_are_compiled; print(trees_are_compiled())"
-    assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout == "False\n"
-
-
-def test_the_second_process_ends_with_the_first(tmp_path):
+def test_an_empty_cache_is_seen_and_told_and_its_process_ends_with_the_first(tmp_path):
     """Also if it is still compiling."""
     code = """
+import os
+os.cpu_count = lambda: 2
 from rankinite.cli import compiling
 end = compiling._end
 compiling._end = lambda process: (end(process), print(process.returncode))
-compiling.compile_ahead()
+assert not any(map(compiling.is_compiled, ("trees", "gradients", "measures")))
+compiling.CompilingAhead()
 """
     done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "-15\n"
+    assert done.stderr == f"{compiling.NOTICE}: gradients, trees, measures\n"
 
 
-def test_the_second_process_takes_no_module_of_the_working_folder(tmp_path, monkeypatch):
+@pytest.fixture
+def small_groups(monkeypatch):
+    """Groups that compile nothing."""
+    done = []
+    groups = {
+        name: compiling.Group(lambda measure, name=name: done.append(name))
+        for name in ("trees", "gradients", "measures")
+    }
+    monkeypatch.setattr(compiling, "GROUPS", groups)
+    monkeypatch.setattr(compiling, "is_compiled", lambda name: name == "trees")
+    return done
+
+
+def test_what_is_missing_is_compiled_before_training(monkeypatch, capsys, small_groups):
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    compiling.CompilingAhead(quiet=True).finish()
+    assert (small_groups, capsys.readouterr().err) == (["gradients", "measures"], "")
+    compiling.CompilingAhead().finish()
+    assert capsys.readouterr().err == (
+        f"{compiling.NOTICE}: gradients, measures\n"
+        "compiled 1 of 2: gradients\ncompiled 2 of 2: measures\n"
+    )
+    compiling.CompilingAhead(by_lambdas=False).finish()
+    assert small_groups[4:] == ["measures"]
+
+
+def test_compile_tells_how_far_it_is(run, monkeypatch):
+    monkeypatch.setattr(compiling, "_run", lambda name: int(name == "RankNet"))
+    result = run("compile")
+    assert result.code == 2
+    assert f"{len(compiling.GROUPS)} of {len(compiling.GROUPS)}: " in result.err
+    assert "error: could not compile RankNet: " in result.err
+    monkeypatch.setattr(compiling, "_run", lambda name: 0)
+    assert run("compile").out == "all kernels are compiled\n"
+
+
+@pytest.mark.parametrize("name", ["reading", "scoring", "all measures", "combinations"])
+def test_groups_run(name):
+    done = python(f"from rankinite.cli.compiling import compile_groups as c; c([{name!r}], 'mrr')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{name}\n", "")
+
+
+def test_a_verb_says_once_that_it_compiles(capsys):
+    from rankinite._kernel_cache import before_compiling
+
+    with compiling.announced_compiling():
+        for listener in [*before_compiling, *before_compiling]:
+            listener("a_kernel")
+    assert capsys.readouterr().err == f"{compiling.NOTICE}\n"
+    assert before_compiling == []
+
+
+def test_other_processes_take_no_module_of_the_working_folder(tmp_path, monkeypatch):
     """A numba.py that lies there would be imported, whoever wrote it."""
     (tmp_path / "numba.py").write_text("raise SystemExit(3)")
     began = []
     with monkeypatch.context() as patch:
-        patch.setattr(compiling, "trees_are_compiled", lambda: False)
-        patch.setattr(compiling.os, "cpu_count", lambda: 2)
-        patch.setattr(compiling.atexit, "register", lambda *_: None)
         patch.setattr(compiling.subprocess, "Popen", lambda words, **_: began.append(words))
-        compiling.compile_ahead()
+        compiling._start(["trees"], "ndcg@10", subprocess.DEVNULL)
     words = [*began[0][:-1], "import numba; numba.njit"]
     assert subprocess.run(words, cwd=tmp_path, timeout=120, check=False).returncode == 0

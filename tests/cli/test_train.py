@@ -151,11 +151,11 @@ def test_base_model_of_another_library(run, files, tmp_path):
     assert np.array_equal(model.predict(test, n_rounds=0), base.predict(test.X))
     narrow = lgb.train({"verbose": -1}, lgb.Dataset(train.X[:, :3], train.y), 1)
     narrow.save_model(tmp_path / "base.txt")
-    result = run("train", files / "train.txt", *words, *SMALL)
+    result = run("train", files / "train.txt", *words, *SMALL, "--force")
     assert result.code == 2
     assert "base_model has 3 features, but the data has 5" in result.err
     (tmp_path / "base.txt").write_text("tree\nversion=v4\n")
-    result = run("train", files / "train.txt", *words, *SMALL)
+    result = run("train", files / "train.txt", *words, *SMALL, "--force")
     assert result.code == 2
     assert "LightGBM cannot read its model in" in result.err
 
@@ -272,3 +272,26 @@ def test_a_table_without_query_ids(run, tmp_path):
     result = run("train", path, "--model", tmp_path / "m.rk")
     assert result.code == 2
     assert "has no column 'qid': its columns are" in result.err
+
+
+def test_a_model_is_not_replaced_unless_asked(run, files, tmp_path):
+    path = tmp_path / "m.rk"
+    words = ("train", files / "train.txt", "--model", path, *SMALL, "--quiet")
+    assert run(*words).code == 0
+    before = path.read_bytes()
+    result = run(*words, "--n-estimators", 2)
+    assert result.code == 2 and path.read_bytes() == before
+    assert result.err == (
+        f"error: {path} is there already: add --force to replace it, or choose another name for "
+        "the model\n"
+    )
+    assert run(*words, "--resume", path).code == 0
+    assert run(*words, "--force").code == 0
+    for verb in ("combine", "adapt"):
+        option = "--output" if verb == "combine" else "--model"
+        own = (
+            (files / "valid.txt", "--model", files / "ranker.rk")
+            if verb == "combine"
+            else ("--background", path, "--train", path, "--valid", path)
+        )
+        assert "is there already: add --force" in run(verb, *own, option, path).err

@@ -186,7 +186,7 @@ def test_object_and_masked_arrays():
         Dataset(np.ones((1, 1)), np.ma.array([1.0], mask=[True]), qid=[1])
     with pytest.raises(DataError, match="X must hold numbers, but its type is <U1"):
         Dataset(np.array([["a"]]), qid=[1])
-    with pytest.raises(DataError, match="feature column '1' has the type str"):
+    with pytest.raises(DataError, match="feature column 'feature 2' has the type str"):
         Dataset(np.array([[1, "2"]], dtype=object), qid=[1])
 
 

@@ -155,8 +155,8 @@ def test_options_of_columns_are_refused_where_there_are_none(tmp_path, option):
         assert rk.read(path, label=None).y is None
     with pytest.raises(ParameterError, match="features must be a list of names"):
         rk.read(written(tmp_path, "a.csv", CSV), features="ab")
-    with pytest.raises(ParameterError, match="qid must be the name of a column, got None"):
-        rk.read(tmp_path / "a.csv", qid=None)
+    with pytest.raises(ParameterError, match="qid must be the name of a column, got 3"):
+        rk.read(tmp_path / "a.csv", qid=3)
 
 
 def test_options_of_text_are_refused_for_tables(tmp_path):

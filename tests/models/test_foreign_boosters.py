@@ -151,7 +151,7 @@ def test_names_of_features(library):
 
     scores = fit(NAMES).predict(train.X)
     assert np.array_equal(fit(None).predict(train.X), scores)
-    with pytest.raises(rk.DataError, match=r"trained with 'a.0' as feature 0, but the data has 'b"):
+    with pytest.raises(rk.DataError, match=r"trained with 'a.0' as feature 1, but the data has 'b"):
         fit(["b", *NAMES[1:]])
 
 

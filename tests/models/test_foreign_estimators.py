@@ -183,7 +183,7 @@ def test_models_that_take_no_missing_values(model):
     holes = X.copy()
     holes[7, 2] = np.nan
     expected = (
-        f"^base_model, a {type(model).__name__}, takes no missing values, but feature 2 is missing "
+        f"^base_model, a {type(model).__name__}, takes no missing values, but feature 3 is missing "
         "in row 7: fill them in"
     )
     with pytest.raises(rk.DataError, match=expected):
@@ -215,7 +215,7 @@ def test_other_features(model):
     names = [f"n{j}" for j in range(N_FEATURES)]
     model.fit(frame_of(X, names), y)
     rk.LambdaMART(base_model=model, **QUICK).fit(frame_of(X, names), y, qid=qid)
-    with pytest.raises(rk.DataError, match="trained with 'n0' as feature 0, but the data has 'n5'"):
+    with pytest.raises(rk.DataError, match="trained with 'n0' as feature 1, but the data has 'n5'"):
         rk.LambdaMART(base_model=model, **QUICK).fit(frame_of(X, names[::-1]), y, qid=qid)
 
 

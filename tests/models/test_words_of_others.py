@@ -96,6 +96,6 @@ def test_no_threads_in_the_environment(number):
             text=True,
         )
         last = done.stderr.splitlines()[-1]
-        assert f"NUMBA_NUM_THREADS={number} in the environment is no number of threads: " in last
+        assert "NUMBA_NUM_THREADS must be a whole number at least 1" in last
         if "main" in code:
             assert done.returncode == 2 and done.stderr.count("\n") == 1

@@ -113,7 +113,7 @@ def test_linear_weights():
     assert away.value < 0.99
     assert all(moves.n_rising > 100 for moves in away.moves)
     assert away.moves[1].largest_rise > away.moves[0].largest_rise
-    assert {curve.name for curve in away.curves} == {"feature 0", "feature 1", "feature 2"}
+    assert {curve.name for curve in away.curves} == {"feature 1", "feature 2", "feature 3"}
 
 
 def test_moving_the_trained_weights_away_finds_the_way_back():

@@ -13,6 +13,7 @@ from rankinite.trees import (
     bins_of_thresholds,
     score_binned,
     score_features,
+    scoring,
 )
 from rankinite.trees.scoring import SERIAL_ROWS
 from tests.naive import trees as naive
@@ -50,6 +51,12 @@ def forest_on(X, n_trees=6, max_bins=255):
     ]
     trees = [one.tree.with_values(rng.normal(size=one.tree.n_leaves)) for one in grown]
     return Forest.from_trees(trees), grown, trees, binned
+
+
+@pytest.fixture(autouse=True, params=["walked", "by planes"])
+def way_of_binned_rows(request, monkeypatch):
+    """Few binned rows are walked, many go by planes: these tests take either way."""
+    monkeypatch.setattr(scoring, "WALKED_TREES", 10**9 if request.param == "walked" else -1)
 
 
 @both_dtypes

@@ -24,7 +24,7 @@ from rankinite.adaptation.methods import (
     altered,
     members_of,
 )
-from rankinite.adaptation.table import in_table
+from rankinite.adaptation.table import SIGNIFICANT, in_table
 from rankinite.combination import Combination
 from rankinite.combination.members import about
 from rankinite.data import Dataset
@@ -33,7 +33,7 @@ from rankinite.measures import Comparison, Evaluator, Measure, compare, measure
 from rankinite.measures.pair_measures import PairMeasure
 from rankinite.models import Ranker
 from rankinite.models.base_model import as_scorer, check_base
-from rankinite.models.parameters import Whole
+from rankinite.models.parameters import OneOf, Whole
 from rankinite.models.scores import scores_of
 from rankinite.models.storage import save
 from rankinite.order.canonical import canonical
@@ -42,6 +42,9 @@ from rankinite.training.callbacks import show_line
 
 MEASURES = ("ndcg@1", "ndcg@3", "ndcg@10", "avendcg")
 """What the papers' tables show."""
+
+CHOICES = ("significant", "best")
+"""How a method is chosen."""
 
 HELD_OUT = 0.1
 """Share of the background's queries that decide how many rounds its ranker keeps."""
@@ -55,6 +58,8 @@ class Adaptation:
     ----------
     method : str
         The one that was chosen, or asked for; "background" if none was better.
+    reason : str
+        Why it is that one, for people.
     model : ranker
         Its model; a background model of another library stands inside a `Combination`.
     models : dict of str to ranker
@@ -69,6 +74,7 @@ class Adaptation:
     """
 
     method: str
+    reason: str
     model: Any
     models: dict[str, Any] = field(repr=False)
     validation: Comparison = field(repr=False)
@@ -94,6 +100,7 @@ def adapt(
     *,
     others: Mapping[str, Any] | None = None,
     method: str | None = None,
+    choose: str = "significant",
     measure: str | Measure = "ndcg@10",
     ranker: Any = None,
     boost: Any = None,
@@ -118,8 +125,8 @@ def adapt(
         More backgrounds by name, such as other markets, each like `background`. They take part in
         "interpolation_all" and in the comparison.
     method : str, optional
-        One of `rankinite.adaptation.METHODS`; by default all are trained, and the best by
-        validation is chosen.
+        One of `rankinite.adaptation.METHODS`; by default all are trained, and `choose` says how
+        one of them is chosen by validation.
 
         - "in_domain": trained on the target's data alone.
         - "expanded": trained on what `rankinite.expand` makes of it; needs background data.
@@ -129,6 +136,10 @@ def adapt(
         - "lambdaboost": features added to the background ranker.
         - "lambdasmart": trees added to the background ranker.
         - "lambdasmart_random": the same with 70 % of the rows and features drawn at every node.
+    choose : {"significant", "best"}
+        "significant": the best of those that are better than the background ranker by a paired
+        t-test at 5 %, and the background ranker itself if there is none: what validation cannot
+        tell from noise is no reason to leave a ranker that is known. "best": the highest mean.
     measure : str or Measure
         What is learned, tuned, and chosen by.
     ranker : Learner, optional
@@ -170,6 +181,7 @@ def adapt(
     by = _checked_measure(measure)
     others = _checked_others(others)
     _check_method(method, background, others)
+    OneOf(CHOICES).check("choose", choose)
     options = _expansion_options(expansion, background)
     Whole(0, 2**63 - 1).check("random_state", random_state)
     for_all = {"measure": measure, "random_state": random_state, "n_threads": n_threads}
@@ -196,14 +208,14 @@ def adapt(
     with threads(n_threads):
         measured = {name: _cross_fitted(workshop, name, valid, halves) for name in names}
         validation = compare(measured, valid, shown, baseline=BACKGROUND)
-        chosen = method or _best(validation, by)
+        chosen, reason = _chosen(validation, by, method, choose)
         models = {name: workshop.make(name, valid, "all validation data") for name in names}
         tested = None if test is None else compare(models, test, shown, baseline=BACKGROUND)
     model = models[chosen]
     if not isinstance(model, Ranker):
         # The background's own kind may lack what all rankers have, such as scoring a Dataset.
         model = Combination({chosen: model}, n_threads=n_threads).fit(valid)
-    return Adaptation(chosen, model, models, validation, tested, grown)
+    return Adaptation(chosen, reason, model, models, validation, tested, grown)
 
 
 def _silent(line: str) -> None:
@@ -410,8 +422,31 @@ def _cross_fitted(
     return valid.in_caller_order(scores)
 
 
-def _best(validation: Comparison, by: Measure) -> str:
-    """The name of the best by a measure; of equals the first, so the background before others."""
+def _chosen(
+    validation: Comparison, by: Measure, method: str | None, choose: str
+) -> tuple[str, str]:
+    """The method to keep, and why; of equals the first, so the background before others."""
+    if method is not None:
+        return method, f"{method} is the one asked for"
     sign = -1.0 if by.lower_is_better else 1.0
     values = {name: sign * each[by] for name, each in validation.evaluations.items()}
-    return max(values, key=lambda name: values[name])
+    best = max(values, key=lambda name: values[name])
+    if choose == "best":
+        return best, f"{best} is the best by {by} on validation"
+    better = [
+        row.scorer
+        for row in validation.rows
+        if row.measure == str(by) and row.is_better and row.p_value < SIGNIFICANT
+    ]
+    if not better:
+        if best == BACKGROUND:
+            return best, f"{best} is the best by {by} on validation"
+        return BACKGROUND, (
+            f"{BACKGROUND} is kept: {best} is better by {by} on validation, but that may be noise "
+            f"(paired t-test, p ≥ {SIGNIFICANT})"
+        )
+    best = max(better, key=lambda name: values[name])
+    return best, (
+        f"{best} is the best by {by} on validation of those that are better than {BACKGROUND} by a "
+        f"paired t-test (p < {SIGNIFICANT})"
+    )

@@ -17,6 +17,7 @@ from rankinite.adaptation._expansion_kernels import (
     rest_lengths,
 )
 from rankinite.data import Dataset, FeatureValues, Queries
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.standardizing import Standardizer
 from rankinite.order.canonical import Canonical, canonical
@@ -229,7 +230,7 @@ def _common_names(target: Dataset, background: Dataset) -> list[str] | None:
     if ours is not None and theirs is not None and ours != theirs:
         j = next(j for j in range(len(ours)) if ours[j] != theirs[j])
         raise DataError(
-            f"the background data calls feature {j} {theirs[j]!r}, but the target calls it "
+            f"the background data calls {feature_label(j)} {theirs[j]!r}, but the target calls it "
             f"{ours[j]!r}: pass the same columns in the same order"
         )
     return theirs if ours is None else ours

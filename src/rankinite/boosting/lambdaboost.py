@@ -16,6 +16,7 @@ from rankinite.boosting.feature_stage import FeatureStage, Lambdas, Member, weig
 from rankinite.boosting.objectives import LONGEST_STEP
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ModelFileError
 from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
@@ -25,7 +26,7 @@ from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
-from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.models.weight_space import WeightSpace
 from rankinite.order.canonical import Canonical, canonical
 from rankinite.training import Learner, Run, Watched
 
@@ -202,11 +203,11 @@ class LambdaBoost(Learner):
         """Write the linear model as JSON for other systems: an intercept, and weights by name.
 
         The weights are those of `coef_` that are not 0, of raw features; a feature without a name
-        goes by its number, from 0. ``base_model`` says to which kind of model's scores the sum is
-        to be added; null if there is none.
+        goes by its number, from 1 as in LETOR files: ``"feature 3"``. ``base_model`` says to which
+        kind of model's scores the sum is to be added; null if there is none.
         """
         coef = self.coef_
-        names = self._feature_names or [str(j) for j in range(self.n_features_in_)]
+        names = feature_labels(self._feature_names, self.n_features_in_)
         content = {
             "base_model": None if self._base is None else type(self._base).__name__,
             "intercept": self.intercept_,
@@ -227,7 +228,7 @@ class LambdaBoost(Learner):
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         X = self._feature_values(dataset)
         free = np.flatnonzero(self._standardizer.scale)
         Z = np.ascontiguousarray(self._standardizer.transform(X)[:, free])

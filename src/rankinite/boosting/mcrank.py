@@ -116,10 +116,10 @@ class McRank(BoostedTrees):
         self.check_fitted()
         self._check_rounds(n_rounds)
         if isinstance(X, Dataset):
-            self._check_features(X.n_features, X.feature_names)
+            X = self._with_known_features(X)
             outputs = self._outputs(X, n_rounds)
             return X.in_caller_order(self._link.probabilities(outputs).T)
-        matrix, names = features_of(X)
+        matrix, names = features_of(X, self._feature_names)
         self._check_features(matrix.shape[1], names)
         return self._link.probabilities(self._outputs(matrix, n_rounds)).T
 

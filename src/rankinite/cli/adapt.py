@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.inputs import Expected, at_hand, named_files, read_like
-from rankinite.cli.options import DATA_PANEL, Label, Qid, Threads
-from rankinite.cli.outputs import check_writable
+from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, Threads
+from rankinite.cli.outputs import check_new, print_result
 from rankinite.cli.reporting import tell
 from rankinite.errors import ParameterError
 
@@ -48,15 +48,24 @@ def adapt(
         str | None,
         typer.Option(
             metavar="NAME",
-            show_default="the best by validation",
+            show_default="chosen by validation",
             help="in_domain, expanded, interpolation, interpolation3, interpolation_all, "
             "lambdaboost, lambdasmart or lambdasmart_random.",
         ),
     ] = None,
+    choose: Annotated[
+        str,
+        typer.Option(
+            metavar="significant|best",
+            help="Leave the background ranker only for what is better by a paired t-test at 5 %, "
+            "or for the highest mean whatever the noise.",
+        ),
+    ] = "significant",
     measure: Annotated[
         str, typer.Option(metavar="NAME", help="What to learn, tune and choose by.")
     ] = "ndcg@10",
     model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("adapted.rk"),
+    force: Force = False,
     n_estimators: Annotated[
         int, typer.Option(help="Most trees, or rounds.", rich_help_panel=_TREES_PANEL)
     ] = 500,
@@ -103,17 +112,18 @@ def adapt(
     """Adapt a ranker to a domain with little data, and save it to one file.
 
     Trains the ways to do so, compares them with the background ranker on the
-    validation data, and keeps the best: training anew, interpolation, and
-    LambdaBoost or LambdaSMART on top of the background ranker; with background
-    data also on what is near to the target's.
+    validation data, and keeps the best of those that are surely better: training
+    anew, interpolation, and LambdaBoost or LambdaSMART on top of the background
+    ranker; with background data also on what is near to the target's.
 
     Example: rankinite adapt --background old.rk --train few.txt --valid v.txt
     """
     import rankinite as rk
-    from rankinite.adaptation import METHODS
+    from rankinite.adaptation import CHOICES, METHODS
     from rankinite.models.parameters import OneOf, Whole
 
-    check_writable(model, "the model")
+    check_new(model, "the model", force)
+    OneOf(CHOICES).check("choose", choose)
     if method is not None:
         OneOf(METHODS).check("method", method)
     Whole(1, optional=True).check("threads", threads)
@@ -140,6 +150,7 @@ def adapt(
         **data,
         others=others,
         method=method,
+        choose=choose,
         measure=measure,
         ranker=trees,
         boost=rk.LambdaBoost(**rounds),
@@ -150,9 +161,8 @@ def adapt(
         verbose=0 if quiet else 1,
     )
     adapted.save(model)
-    typer.echo(str(adapted))
-    way = "the one asked for" if method is not None else f"the best by {measure} on validation"
-    typer.echo(f"{adapted.method} is {way}\nmodel: {model}")
+    print_result(str(adapted))
+    print_result(f"{adapted.reason}\nmodel: {model}")
 
 
 def _read_background(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -10,9 +12,13 @@ import rankinite
 from rankinite.cli.adapt import adapt
 from rankinite.cli.combine import combine
 from rankinite.cli.compare import compare
+from rankinite.cli.compile import compile
+from rankinite.cli.compiling import announced_compiling
 from rankinite.cli.demo import demo
 from rankinite.cli.evaluate import evaluate
+from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
+from rankinite.cli.reporting import exit_code, tell
 from rankinite.cli.score import score
 from rankinite.cli.train import train
 
@@ -23,8 +29,25 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality):
-    app.command()(verb)
+
+
+def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
+    """A verb that says when it compiles, and that ends with a word at Ctrl-C."""
+
+    @wraps(verb)
+    def command(*arguments: Any, **options: Any) -> None:
+        try:
+            with announced_compiling():
+                verb(*arguments, **options)
+        except KeyboardInterrupt as interrupt:
+            tell("interrupted")
+            raise typer.Exit(exit_code(interrupt)) from None
+
+    return command
+
+
+for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, info, compile):
+    app.command()(_as_command(verb))
 
 
 def _print_version(wanted: bool) -> None:

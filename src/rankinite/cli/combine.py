@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.inputs import Expected, named_files, read_like
-from rankinite.cli.options import AsJson, DataPath, Label, Qid, Threads
-from rankinite.cli.outputs import check_writable, number_or_none
+from rankinite.cli.options import AsJson, DataPath, Force, Label, Qid, Threads
+from rankinite.cli.outputs import check_new, number_or_none, print_result
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def combine(
     output: Annotated[Path, typer.Option(help="Where to save the combination.")] = Path(
         "combined.rk"
     ),
+    force: Force = False,
     method: Annotated[
         str,
         typer.Option(
@@ -69,7 +70,7 @@ def combine(
     from rankinite.combination import Combination
     from rankinite.models import load_base_model
 
-    check_writable(output, "the combination")
+    check_new(output, "the combination", force)
     files = named_files(model)
     if len(files) < len(model):
         raise ParameterError(f"two rankers have the same name in {', '.join(model)}: use NAME=FILE")
@@ -95,7 +96,7 @@ def combine(
     else:
         first.fit(job.data)
     job.combination.save(output)
-    typer.echo(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
+    print_result(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
 
 
 def _short_names(paths: list[Path]) -> list[str]:

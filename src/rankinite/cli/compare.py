@@ -16,10 +16,12 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
+    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
     DEFAULT_MEASURES,
+    MODEL_HELP,
     AsJson,
     Blank,
     DataPath,
@@ -28,7 +30,7 @@ from rankinite.cli.options import (
     Qid,
     Threads,
 )
-from rankinite.cli.outputs import number_or_none
+from rankinite.cli.outputs import number_or_none, print_result
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ def compare(
     model: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAME=]FILE", show_default=False, help="A saved ranker; give several."
+            metavar="[NAME=]FILE", show_default=False, help=f"{MODEL_HELP[:-1]}; give several."
         ),
     ] = None,
     scores: Annotated[
@@ -92,7 +94,7 @@ def compare(
         rows = read_judgements(data, label=label, qid=qid)
     values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
     comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
-    typer.echo(_as_json(comparison) if as_json else _as_tables(comparison))
+    print_result(_as_json(comparison) if as_json else _as_tables(comparison))
 
 
 def _scores_of_models(
@@ -107,7 +109,7 @@ def _scores_of_models(
         if rows is None or (expected.n_features, expected.names) != features:
             rows = read_like(data, expected, label=label, qid=qid)
             features = expected.n_features, expected.names
-        values[name] = ranker.predict(rows)
+        values[name] = scores_by(ranker, rows)
     return rows, values
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.compiling import compile_ahead
-from rankinite.cli.outputs import check_writable, write_lines
+from rankinite.cli.compiling import CompilingAhead
+from rankinite.cli.outputs import check_writable, print_result, write_lines
 from rankinite.errors import DataError
 
 if TYPE_CHECKING:
@@ -46,33 +46,34 @@ def demo(
 ) -> None:
     """Train and test rankers on artificial data, and show what to try next.
 
-    The first run also compiles the kernels; it takes about a minute.
+    The first run also compiles the kernels; it takes about half a minute.
     """
     _make_folder(output)
     from rankinite.data import artificial
 
-    typer.echo(
+    print_result(
         "rankinite demo: learning to rank documents whose relevance (0 to 4) is a hidden\n"
-        "polynomial of their features. The first run also compiles the kernels: allow a\n"
-        "minute. Later runs take seconds.\n"
+        "polynomial of their features. The first run also compiles the kernels: allow\n"
+        "half a minute. Later runs take seconds.\n"
     )
-    compile_ahead()
+    compiling = CompilingAhead()
     parts = DemoData(
         *artificial(N_QUERIES, n_docs=N_DOCS, n_features=N_FEATURES, random_state=seed)
     )
-    typer.echo("1. Data")
+    print_result("1. Data")
     for name, rows in vars(parts).items():
-        typer.echo(f"   {name:5}  {rows.n_queries:>5,} queries with {N_DOCS} documents each")
+        print_result(f"   {name:5}  {rows.n_queries:>5,} queries with {N_DOCS} documents each")
 
-    typer.echo(f"\n2. Training, until ndcg@10 on valid has not risen for {PATIENCE} trees")
+    print_result(f"\n2. Training, until ndcg@10 on valid has not risen for {PATIENCE} trees")
+    compiling.finish()
     rankers = _train(parts, seed)
 
-    typer.echo("\n3. How well the test queries are ranked (1 is perfect)")
-    typer.echo(_indented(_table(parts, rankers)))
+    print_result("\n3. How well the test queries are ranked (1 is perfect)")
+    print_result(_indented(_table(parts, rankers)))
 
-    typer.echo("\n4. Saving, loading, scoring")
+    print_result("\n4. Saving, loading, scoring")
     _save_and_verify(output, parts.test, rankers)
-    typer.echo(_what_next(output))
+    print_result(_what_next(output))
 
 
 def _make_folder(output: Path) -> None:
@@ -98,9 +99,9 @@ def _train(parts: DemoData, seed: int) -> dict[str, BoostedTrees]:
         "LambdaMART": LambdaMART(split="newton", **stop),
     }
     for name, ranker in rankers.items():
-        typer.echo(f"   {name} ...")
+        print_result(f"   {name} ...")
         ranker.fit(parts.train, valid=parts.valid, callbacks=[Progress(every=100)])
-        typer.echo(f"   {name}: {ranker.forest_.n_trees} trees kept")
+        print_result(f"   {name}: {ranker.forest_.n_trees} trees kept")
     return rankers
 
 
@@ -164,10 +165,10 @@ def _save_and_verify(output: Path, test: Dataset, rankers: dict[str, BoostedTree
         "test.txt": "the test queries as SVMlight text",
         "scores.txt": "the scores of LambdaMART, one a line",
     }
-    typer.echo(f"   Written to {output}:")
+    print_result(f"   Written to {output}:")
     for name, content in written.items():
-        typer.echo(f"   {name:10}  {content}")
-    typer.echo(
+        print_result(f"   {name:10}  {content}")
+    print_result(
         f"   Loaded from its file, LambdaMART gave all {test.n_rows:,} test documents the same\n"
         "   scores as before, to the last bit."
     )

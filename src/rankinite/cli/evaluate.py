@@ -18,10 +18,12 @@ from rankinite.cli.inputs import (
     read_judgements,
     read_like,
     read_scores,
+    scores_by,
     split_measures,
 )
 from rankinite.cli.options import (
     DEFAULT_MEASURES,
+    MODEL_HELP,
     AllMeasures,
     AsJson,
     Blank,
@@ -33,7 +35,7 @@ from rankinite.cli.options import (
     Qid,
     Threads,
 )
-from rankinite.cli.outputs import check_writable, number_or_none, write_lines
+from rankinite.cli.outputs import check_writable, number_or_none, print_result, write_lines
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     data: DataPath,
-    model: Annotated[Path | None, typer.Option(show_default=False, help="A saved ranker.")] = None,
+    model: Annotated[Path | None, typer.Option(show_default=False, help=MODEL_HELP)] = None,
     scores: Annotated[
         Path | None,
         typer.Option(show_default=False, help="Or a file of scores, one a line, a line a row."),
@@ -96,7 +98,7 @@ def evaluate(
     evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
-    typer.echo(_as_json(evaluation) if as_json else str(evaluation))
+    print_result(_as_json(evaluation) if as_json else str(evaluation))
 
 
 def _by_model(
@@ -105,7 +107,7 @@ def _by_model(
     """The data, the scores that a saved ranker gives it, and the ranker's own σ."""
     ranker = load_model(model, threads)
     rows = read_like(data, Expected.by_model(ranker, model), **columns)
-    return rows, ranker.predict(rows, n_rounds=n_rounds), getattr(ranker, "sigma", None)
+    return rows, scores_by(ranker, rows, n_rounds), getattr(ranker, "sigma", None)
 
 
 def _from_file(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -72,41 +72,51 @@ def read_like(
     expected: Expected,
     *,
     label: str,
-    qid: str,
+    qid: str | None,
     document: str | None = None,
     labels_needed: bool = True,
+    queries_needed: bool = True,
     bins_of: Dataset | None = None,
 ) -> Dataset:
     """Read data that has the features of something else.
 
     Columns of a table are found by their names, in whatever order they stand. SVMlight text may
     leave out the last features, as it may leave out any that is 0. With `bins_of` the result holds
-    only bins, those of that dataset.
+    only bins, those of that dataset. Unless queries are needed, a table may have no column of them.
     """
     from rankinite.formats import read
 
     path = at_hand(path)
-    columns = _table_columns(path)
-    for name in (expected.names or []) if columns else []:
+    columns = table_columns(path)
+    names = expected.names
+    if columns and names is not None:
+        # LightGBM puts underscores into names.
+        spaced = {column.replace(" ", "_"): column for column in columns}
+        names = [name if name in columns else spaced.get(name, name) for name in names]
+    for name in (names or []) if columns else []:
         if name not in columns:
             raise DataError(
                 f"{path} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
     has_label = labels_needed or not columns or label in columns
+    if columns and qid not in columns and not queries_needed:
+        qid = None  # all rows are one query
     try:
         dataset = read(
             path,
             label=label if has_label else None,
             qid=qid,
-            features=expected.names if columns else None,
+            features=names if columns else None,
             document=document,
             n_features=expected.n_features if _is_text(path) else None,
             like=bins_of,
         )
     except DataError as error:
-        if f"n_features={expected.n_features}" in str(error):
-            raise DataError(f"{error}, the number of features of {expected.owner}") from None
+        given = f"n_features={expected.n_features}"
+        if given in str(error):
+            message = str(error).replace(given, str(expected.n_features))
+            raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
     if _is_text(path):
         _warn_of_narrow_text(dataset, path, expected)
@@ -127,7 +137,7 @@ def read_judgements(
     path = at_hand(path)
     if not labels_needed and label_if_there(path, label) is None:
         return read(path, label=None, qid=qid, document=document)
-    if not _table_columns(path):
+    if not table_columns(path):
         return read(path, label=label, qid=qid, document=document)
     # A dataset needs a feature: the label stands in for it.
     return read(path, label=label, qid=qid, features=[label], document=document)
@@ -135,7 +145,7 @@ def read_judgements(
 
 def label_if_there(path: Path, label: str) -> str | None:
     """The name of the column of labels; None if the file is a table that has no such."""
-    columns = _table_columns(at_hand(path))
+    columns = table_columns(at_hand(path))
     return None if columns and label not in columns else label
 
 
@@ -159,14 +169,29 @@ def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
 
 
 def load_model(path: Path, n_threads: int | None) -> Any:
-    """Load a model, to be used with so many threads."""
-    from rankinite.models import load
+    """Load a model, also of another library, to be used with so many threads."""
+    from rankinite.models import load_base_model
     from rankinite.models.parameters import Whole
 
     Whole(1, optional=True).check("threads", n_threads)
-    model = load(path)
+    model = load_base_model(path)
     model.n_threads = n_threads
     return model
+
+
+def scores_by(model: Any, rows: Dataset, n_rounds: int | None = None) -> np.ndarray:
+    """Scores of a model that `load_model` gave, shape (n_rows,), in the order of the file."""
+    from rankinite._numba import threads
+    from rankinite.models import Ranker
+    from rankinite.models.scores import scores_of
+
+    if isinstance(model, Ranker):
+        return model.predict(rows, n_rounds=n_rounds)
+    if n_rounds is not None:
+        kind = getattr(model, "origin", type(model).__name__)
+        raise ParameterError(f"--n-rounds is for models of rankinite, not for a {kind}")
+    with threads(model.n_threads):
+        return rows.in_caller_order(scores_of(model, rows))
 
 
 def named_files(options: list[str]) -> dict[str, Path]:
@@ -203,7 +228,7 @@ def _score(text: str, path: Path, line: int) -> float:
     return score
 
 
-def _table_columns(path: Path) -> list[str]:
+def table_columns(path: Path) -> list[str]:
     """The columns of a table; none for other files and those that are unreadable."""
     from rankinite.formats.kinds import TABLES, kind_of
     from rankinite.formats.tables import columns_in

@@ -10,7 +10,7 @@ import typer
 
 from rankinite.cli.inputs import Expected, load_model, read_like
 from rankinite.cli.options import AsJson, DataPath, Label, Qid, Threads
-from rankinite.cli.outputs import check_writable
+from rankinite.cli.outputs import check_writable, print_result
 
 if TYPE_CHECKING:
     from rankinite.optimality import LocalOptimality
@@ -80,7 +80,7 @@ def optimality(
     )
     if plot is not None:
         result.plot(plot)
-    typer.echo(_as_json(result) if as_json else str(result))
+    print_result(_as_json(result) if as_json else str(result))
 
 
 def _as_json(result: LocalOptimality) -> str:

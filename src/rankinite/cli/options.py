@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 DATA_PANEL = "Data"
+MODEL_HELP = "A saved ranker, also of LightGBM, XGBoost or CatBoost."
 DEFAULT_MEASURES = "ndcg@10,err@10,map,mrr"
 
 DataPath = Annotated[
@@ -65,6 +66,7 @@ Blank = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of a table.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a model that is there already.")]
 NRounds = Annotated[
     int | None,
     typer.Option(show_default="all", help="Use only the first rounds (trees) of the model."),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import tempfile
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -37,12 +38,20 @@ def check_writable(path: Path | None, what: str) -> None:
         raise DataError(f"cannot write {what} to {path}: {error.strerror}") from error
 
 
+def check_new(path: Path, what: str, force: bool) -> None:
+    """Raise a DataError if `path` is there already, unless it may be replaced."""
+    check_writable(path, what)
+    if not force and path.is_file():
+        raise DataError(
+            f"{path} is there already: add --force to replace it, or choose another name for {what}"
+        )
+
+
 def write_lines(lines: Iterable[str], path: Path | None) -> None:
     """Write lines to a file, which is replaced as a whole, or to standard output (None or -)."""
     text = "".join(f"{line}\n" for line in lines)
     if path is None or str(path) == "-":
-        sys.stdout.write(text)
-        sys.stdout.flush()
+        _write_out(text)
     elif _is_stream(path):
         path.write_text(text, encoding="utf-8")
     else:
@@ -50,6 +59,34 @@ def write_lines(lines: Iterable[str], path: Path | None) -> None:
 
         with replacing(path) as temporary:
             temporary.write_text(text, encoding="utf-8")
+
+
+def print_result(text: str) -> None:
+    """Print what a verb has found to standard output: all of it, or an error."""
+    _write_out(f"{text}\n")
+
+
+def _write_out(text: str) -> None:
+    """Write to standard output as UTF-8, past Python's buffers.
+
+    Without a buffer (PYTHONUNBUFFERED) Python drops what a full disk did not take, and says
+    nothing; with one it may notice only after the exit code is decided.
+    """
+    if sys.stdout is None:
+        raise DataError("standard output is closed: pass --output, or do not close it")
+    sys.stdout.flush()
+    buffer = getattr(sys.stdout, "buffer", None)
+    if buffer is None:  # whoever replaced it takes text
+        sys.stdout.write(text)
+        return
+    stream = getattr(buffer, "raw", buffer)
+    left = memoryview(text.encode("utf-8"))
+    while left:
+        written = stream.write(left)
+        if not written:  # a pipe that does not block, and is full
+            time.sleep(0.01)
+        left = left[written or 0 :]
+    stream.flush()
 
 
 def number_or_none(value: float) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import signal
 import sys
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 
 import typer
 
+from rankinite.cli.wording import in_options
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 USER_ERROR = 2
@@ -20,6 +22,13 @@ USER_ERROR = 2
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # typer has it from click, or from a copy of its own, and does not name it.
 _UsageError: Any = typer.BadParameter.__base__
+
+
+def readable_anywhere() -> None:
+    """Let a terminal that cannot show a character show a question mark instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 class EndingSignal(BaseException):
@@ -110,7 +119,10 @@ def one_line_errors() -> Iterator[None]:
             yield
         except _UsageError as error:
             _fail_of_usage(error)
-        except (typer.Abort, KeyboardInterrupt, EndingSignal) as interrupt:
+        except typer.Abort as error:
+            # typer takes the end of a file for the user's wish to stop, and here it is a bug.
+            raise error.__cause__ or error from None
+        except (KeyboardInterrupt, EndingSignal) as interrupt:
             tell("interrupted")
             raise SystemExit(exit_code(interrupt)) from None
         except RankiniteError as error:
@@ -139,7 +151,7 @@ def _in_words(error: OSError) -> str:
 
 
 def _one_line(message: str) -> str:
-    return " ".join(line.strip() for line in message.splitlines())
+    return in_options(" ".join(line.strip() for line in message.splitlines()))
 
 
 def _show_warning(

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.compiling import compile_ahead
+from rankinite.cli.compiling import CompilingAhead
 from rankinite.cli.inputs import Expected, at_hand, label_if_there, read_like, split_measures
-from rankinite.cli.options import DATA_PANEL, Document, Label, Pairs, Qid
-from rankinite.cli.outputs import check_writable
+from rankinite.cli.options import DATA_PANEL, Document, Force, Label, Pairs, Qid
+from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
 from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning, ParameterError
@@ -39,6 +39,7 @@ def train(
         Path | None, typer.Option(help="Data to measure after every round.", show_default=False)
     ] = None,
     model: Annotated[Path, typer.Option(help="Where to save the ranker.")] = Path("ranker.rk"),
+    force: Force = False,
     ranker: Annotated[
         str, typer.Option(metavar="NAME", help=f"The kind of ranker: {', '.join(RANKERS)}.")
     ] = "lambdamart",
@@ -136,7 +137,9 @@ def train(
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
-    for path, what in ((model, "the model"), (checkpoint, "checkpoints"), (log, "the log")):
+    # A run that goes on replaces what it has come to before.
+    check_new(model, "the model", force or resume is not None)
+    for path, what in ((checkpoint, "checkpoints"), (log, "the log")):
         check_writable(path, what)
     learner = make_ranker(ranker, parameters)
     if pairs is not None and not learner.learns_preferences:
@@ -153,8 +156,11 @@ def train(
         "features": names_of_features,
         "document": document,
     }
+    compiling = None
     if learner.learns_from_bins:
-        compile_ahead(str(learner.watched_measures(valid_pairs is not None)[0]))
+        watched = str(learner.watched_measures(valid_pairs is not None)[0])
+        by_lambdas = pairs is None and "truncation" in learner.parameter_names()
+        compiling = CompilingAhead(by_lambdas, watched, quiet)
     data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
     for path, rows in data.items():
         if not quiet:
@@ -177,6 +183,8 @@ def train(
         from rankinite.training import Checkpoint
 
         run.checkpoint = Checkpoint(checkpoint, checkpoint_every)
+    if compiling is not None:
+        compiling.finish()
     run.fit(train_measure, resume, quiet, allow_nothing)
     run.conclude(names, model, valid)
 

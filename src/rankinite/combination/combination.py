@@ -243,7 +243,7 @@ class Combination(Ranker):
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
             return self._score(dataset, dataset.offsets)

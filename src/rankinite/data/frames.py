@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankinite.data.feature_labels import feature_labels
 from rankinite.data.width import in_gigabytes, memory, usual_width
 from rankinite.errors import DataError
 
@@ -72,13 +73,51 @@ def unpack(X: Any, y: Any, qid: Any, weight: Any) -> Parts:
     )
 
 
-def features_of(X: Any) -> tuple[np.ndarray, list[str] | None]:
-    """Convert a matrix or frame that holds features alone; names where the frame has them."""
-    frame = columns_of(X)
-    if frame is None:
+def features_of(X: Any, known: Sequence[str] | None = None) -> tuple[np.ndarray, list[str] | None]:
+    """Convert a matrix or frame that holds features; names where the frame has them.
+
+    Parameters
+    ----------
+    X : matrix or frame
+    known : sequence of str, optional
+        The features that are wanted of a frame, wherever their columns stand; all by default.
+    """
+    names = names_of(X)
+    if names is None:
         return _matrix_from_array(X), None
-    names, columns = frame
-    return _matrix_from_columns(names, columns, len(X)), names
+    places = None if known is None or names == known else _places(names, known)
+    plain = _plain_floats(X)
+    if plain is not None:
+        return (plain if places is None else plain.take(places, axis=1)), list(known or names)
+    if places is not None:
+        names = [names[j] for j in places]
+        X = X.iloc[:, places] if _library(X) == "pandas" else X.select(names)
+    found = columns_of(X)
+    assert found is not None
+    return _matrix_from_columns(names, found[1], len(X)), names
+
+
+def _places(names: list[str], known: Sequence[str]) -> list[int]:
+    """Where the columns stand that are called so."""
+    place = {name: j for j, name in enumerate(names)}
+    missing = [name for name in known if name not in place]
+    if missing:
+        raise DataError(
+            f"the data has no column {listed(missing)}, which the model was trained on: its "
+            f"columns are {listed(names)}"
+        )
+    return [place[name] for name in known]
+
+
+def _plain_floats(X: Any) -> np.ndarray | None:
+    """A small pandas frame that is floats, or whole numbers beside them, at once; else None.
+
+    Column by column takes a hundred times as long; of large frames it is done so to save memory.
+    """
+    if _library(X) != "pandas" or len(X) > _BLOCK_ROWS:
+        return None
+    values = X.to_numpy()
+    return np.ascontiguousarray(values) if values.dtype in (np.float32, np.float64) else None
 
 
 def listed(names: Sequence[str], most: int = 20) -> str:
@@ -155,20 +194,31 @@ def _library(obj: Any) -> str:
     return type(obj).__module__.partition(".")[0]
 
 
-def columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
-    """Names and columns of a pandas, polars or pyarrow table; None if X is none of them."""
+def names_of(X: Any) -> list[str] | None:
+    """Names of the columns of a pandas, polars or pyarrow table; None if X is none of them."""
     library, kind = _library(X), type(X).__name__
     if library == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns"):
-        names = [str(name) for name in X.columns]
-        columns = [X.iloc[:, j] for j in range(X.shape[1])]
+        names = list(map(str, X.columns.tolist()))  # an Index is slow to go through
     elif library == "polars" and kind == "DataFrame":
-        names, columns = list(X.columns), X.get_columns()
+        names = list(X.columns)
     elif library == "pyarrow" and kind in ("Table", "RecordBatch"):
-        names, columns = list(X.schema.names), [X.column(j) for j in range(X.num_columns)]
+        names = list(X.schema.names)
     else:
         return None
     check_distinct(names, f"the {kind}")
-    return names, columns
+    return names
+
+
+def columns_of(X: Any) -> tuple[list[str], list[Any]] | None:
+    """Names and columns of a pandas, polars or pyarrow table; None if X is none of them."""
+    names = names_of(X)
+    if names is None:
+        return None
+    if _library(X) == "pandas":
+        return names, [X.iloc[:, j] for j in range(X.shape[1])]
+    if _library(X) == "polars":
+        return names, X.get_columns()
+    return names, [X.column(j) for j in range(X.num_columns)]
 
 
 def check_distinct(names: Sequence[str], what: str) -> None:
@@ -253,7 +303,7 @@ def _matrix_from_array(X: Any) -> np.ndarray:
         )
     if array.dtype.kind == "O":
         columns = [array[:, j] for j in range(array.shape[1])]
-        names = [str(j) for j in range(array.shape[1])]
+        names = feature_labels(None, array.shape[1])
         return _matrix_from_columns(names, columns, array.shape[0])
     if array.dtype.kind not in _NUMERIC_KINDS:
         raise DataError(f"X must hold numbers, but its type is {array.dtype}")

@@ -36,7 +36,7 @@ def read(
     path: str | PathLike[str] | Sequence[str | PathLike[str]],
     *,
     label: str | None = "label",
-    qid: str = "qid",
+    qid: str | None = "qid",
     weight: str | None = None,
     features: Sequence[str] | None = None,
     document: str | None = None,
@@ -65,7 +65,7 @@ def read(
         see `same_id`.
     label, qid, weight : str
         Columns of a table (Parquet, CSV or TSV). ``label=None``: there are no labels, or they are
-        not to be looked at.
+        not to be looked at. ``qid=None``: all rows are one query, to be scored only.
     features : sequence of str, optional
         Feature columns of a table; by default all the others.
     document : str, optional
@@ -108,7 +108,7 @@ class _Options:
     """What `read` was asked for; see there."""
 
     label: str | None
-    qid: str
+    qid: str | None
     weight: str | None
     features: list[str] | None
     document: str | None
@@ -120,8 +120,12 @@ class _Options:
     def checked(self) -> _Options:
         """The same with a plain number of features; what is wrong in itself is refused."""
         _checked_dtype(self.dtype)
-        if not isinstance(self.qid, str):
+        if not isinstance(self.qid, str | None):
             raise ParameterError(f"qid must be the name of a column, got {self.qid!r}")
+        if self.qid is None and not (self.max_bins is None and self.like is None):
+            raise ParameterError(
+                "qid=None is for rows that are scored, not binned: name the column"
+            )
         if self.n_features is None:
             return self
         number = checked_whole(self.n_features, "n_features", 1, _MOST_FEATURES)

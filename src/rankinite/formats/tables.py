@@ -29,8 +29,7 @@ class Roles:
 
     Parameters
     ----------
-    qid : str
-    label, weight : str or None
+    label, qid, weight : str or None
         None: there is no such column.
     features : sequence of str or None
         None: all other columns.
@@ -41,7 +40,7 @@ class Roles:
     def __init__(
         self,
         label: str | None,
-        qid: str,
+        qid: str | None,
         weight: str | None,
         features: Sequence[str] | None,
         document: str | None = None,
@@ -313,7 +312,7 @@ def _csv_types(guessed: Any, roles: Roles) -> dict[str, Any]:
     """
     import pyarrow as pa
 
-    types: dict[str, Any] = {roles.qid: pa.string()}
+    types: dict[str, Any] = {} if roles.qid is None else {roles.qid: pa.string()}
     for name in (roles.label, roles.weight):
         if name is not None:
             types[name] = pa.float64()
@@ -326,6 +325,8 @@ def _csv_types(guessed: Any, roles: Roles) -> dict[str, Any]:
 
 def _with_ids(table: Any, roles: Roles, convert: Callable[[Any], Any]) -> Any:
     """The table with its query ids converted."""
+    if roles.qid is None:
+        return table
     position = table.column_names.index(roles.qid)
     return table.set_column(position, roles.qid, convert(table.column(position)))
 
@@ -354,6 +355,8 @@ def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype | None) ->
         raise DataError(f"{path} has no data rows")
     _warn_of_merged(table, roles, path, dtype)
     features, columns = _columns(table, roles, path, dtype)
+    if roles.qid is None:
+        columns["qid"] = np.zeros(table.num_rows, np.int64)
     try:
         return Dataset(features, **columns)
     except DataError as error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.foreign import as_foreign_scorer, is_foreign
 from rankinite.models.linear import LinearScorer
@@ -67,7 +68,7 @@ def check_base(base: Any, dataset: Dataset) -> None:
         # LightGBM puts underscores into names.
         if theirs not in (ours, ours.replace(" ", "_")):
             raise DataError(
-                f"base_model was trained with {theirs!r} as feature {j}, but the data has "
+                f"base_model was trained with {theirs!r} as {feature_label(j)}, but the data has "
                 f"{ours!r} there: pass the columns in the order in which it was trained"
             )
 

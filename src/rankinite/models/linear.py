@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.file import Arrays, State
-from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.models.weight_space import WeightSpace
 
 
 class LinearScorer:

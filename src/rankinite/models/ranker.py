@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import number_of_threads, threads
-from rankinite.data import Dataset
-from rankinite.data.frames import features_of
+from rankinite.data import Dataset, FeatureValues
+from rankinite.data.feature_labels import feature_label
+from rankinite.data.frames import features_of, listed
 from rankinite.errors import DataError, ParameterError
 from rankinite.models.estimator import Estimator
 from rankinite.models.storage import save
@@ -46,6 +47,8 @@ class Ranker(Estimator):
         Parameters
         ----------
         X : Dataset, matrix or frame
+            Of a frame, and of a Dataset with names, the columns that the model was trained on are
+            taken by their names, wherever they stand and whatever else there is.
         n_rounds : int, optional
             Score with the first so many rounds (trees, or features) alone: less accurate, and
             faster. All by default; rankers that are no sum over rounds take nothing else.
@@ -54,7 +57,7 @@ class Ranker(Estimator):
         self._refuse_unknown("predict", unknown)
         if isinstance(X, Dataset):
             return X.in_caller_order(self.score_dataset(X, n_rounds=n_rounds))
-        matrix, names = features_of(X)
+        matrix, names = features_of(X, self._feature_names)
         self._check_features(matrix.shape[1], names)
         self._check_rounds(n_rounds)
         with self._threads_for(len(matrix)):
@@ -63,7 +66,7 @@ class Ranker(Estimator):
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
             return self._score_rows(dataset, n_rounds)
@@ -102,14 +105,42 @@ class Ranker(Estimator):
         n_threads = number_of_threads(self.n_threads)
         return nullcontext(1) if n_rows <= SERIAL_ROWS else threads(n_threads)
 
+    def _with_known_features(self, rows: Dataset) -> Dataset:
+        return with_features("the data", rows, self.n_features_in_, self._feature_names)
+
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
         check_features("the data", n_features, names, self.n_features_in_, self._feature_names)
+
+
+def with_features(what: str, rows: Dataset, n_known: int, known: list[str] | None) -> Dataset:
+    """The dataset with the features of the training data, found by their names if both have some.
+
+    An error if it does not have them; `what` names the data.
+    """
+    names, values = rows.feature_names, rows.features
+    if names is None or known is None or names == known or not isinstance(values, FeatureValues):
+        check_features(what, rows.n_features, names, n_known, known)
+        return rows
+    if set(known) <= set(names):
+        places = {name: j for j, name in enumerate(names)}
+        columns = np.array([places[name] for name in known])
+        matrix = np.ascontiguousarray(values.matrix[:, columns])
+        return Dataset.of(rows, FeatureValues(matrix, known))
+    check_features(what, rows.n_features, names, n_known, known)
+    return rows
 
 
 def check_features(
     what: str, n_features: int, names: list[str] | None, n_known: int, known: list[str] | None
 ) -> None:
     """Refuse data whose features are not those of the training data; `what` names the data."""
+    if names is not None and known is not None and names != known:
+        missing = sorted(set(known) - set(names), key=known.index)
+        if missing:
+            raise DataError(
+                f"{what} has no feature {listed(missing)}, which the model was trained on: it has "
+                f"{listed(names)}"
+            )
     if n_features != n_known:
         raise DataError(
             f"{what} has {n_features} features, but the model was trained on {n_known}: "
@@ -118,7 +149,7 @@ def check_features(
     if names is not None and known is not None and names != known:
         first = next(i for i in range(n_known) if names[i] != known[i])
         raise DataError(
-            f"{what} calls feature {first} {names[first]!r}, but the model was trained with "
+            f"{what} calls {feature_label(first)} {names[first]!r}, but the model was trained with "
             f"{known[first]!r} there: pass the columns in the order of the training data"
         )
 

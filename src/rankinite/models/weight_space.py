@@ -26,8 +26,3 @@ class WeightSpace:
     weights: np.ndarray
     names: Sequence[str]
     scores: Callable[[np.ndarray], np.ndarray]
-
-
-def feature_labels(names: Sequence[str] | None, n_features: int) -> list[str]:
-    """What features are called: by their names, or by their numbers from 0."""
-    return [f"feature {j}" for j in range(n_features)] if names is None else list(names)

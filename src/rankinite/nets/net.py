@@ -93,7 +93,7 @@ def free_weights(net: Net, features: list[str]) -> tuple[np.ndarray, list[str]]:
     # The rows are the features, then the biases, then the weights to the score.
     rows = np.append(varies, [len(features), len(features) + 1])
     sources = [*(features[j] for j in varies), "bias"]
-    units = [f"unit {k}" for k in range(net.n_hidden)]
+    units = [f"unit {k}" for k in range(1, net.n_hidden + 1)]
     names = [f"{source} → {unit}" for source in sources for unit in units]
     return places[rows].reshape(-1), names + [f"{unit} → score" for unit in units]
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import (
@@ -21,7 +22,7 @@ from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
-from rankinite.models.weight_space import WeightSpace, feature_labels
+from rankinite.models.weight_space import WeightSpace
 from rankinite.nets.net import Net, checked_weights, free_weights, score_standardized
 from rankinite.nets.objectives import NetObjective, TrainingRows
 from rankinite.nets.rounds import Earlier, NetRounds, NetState, Schedule
@@ -173,7 +174,7 @@ class NetRanker(Learner):
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""
         self.check_fitted()
-        self._check_features(dataset.n_features, dataset.feature_names)
+        dataset = self._with_known_features(dataset)
         net = self.net_
         Z = net.standardizer.transform(self._feature_values(dataset))
         start = base_scores(self._base, dataset) + np.zeros(dataset.n_rows)

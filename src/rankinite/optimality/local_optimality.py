@@ -322,8 +322,9 @@ def _learned_measure(model: Any, data: Queries) -> str | Measure:
 def check_movable(model: Any) -> None:
     """Refuse a model without a vector of weights."""
     if not hasattr(model, "weight_space"):
+        kind = getattr(model, "origin", type(model).__name__)
         raise ParameterError(
-            f"a {type(model).__name__} has no vector of weights that could be moved: pass a "
+            f"a {kind} has no vector of weights that could be moved: pass a "
             "RankNet, LambdaRank, LambdaBoost or LinearScorer"
         )
 

@@ -12,6 +12,7 @@ import numpy as np
 
 import torch
 from rankinite.data import Dataset
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
@@ -195,9 +196,10 @@ class TorchRanker(Learner):
             return Standardizer.learn(X, order.rows)
         bad = np.argwhere(~np.isfinite(X[order.rows]))
         if len(bad):
+            label = feature_label(int(bad[0, 1]))
             raise DataError(
-                f"feature {bad[0, 1]} has NaN or infinity, which a net cannot take as it is: leave "
-                "standardize=True, which makes missing values 0, or fill them"
+                f"{label} has NaN or infinity, which a net cannot take as it is: "
+                "leave standardize=True, which makes missing values 0, or fill them"
             )
         return None
 

@@ -172,6 +172,8 @@ class Progress:
         Whole(1).check("every", every)
         self.every = every
         self.stream = sys.stderr if stream is None else stream
+        # Seconds of the first round, which may have compiled kernels: they say nothing of the rest.
+        self._first_seconds = 0.0
         self._bar: Any = None
         self._task: Any = None
         # Python has no standard error where it was closed before the start.
@@ -198,7 +200,10 @@ class Progress:
     def _show(self, run: Run) -> None:
         if self.stream.isatty():
             self._advance(run)
-        elif run.n_done % self.every == 0 or run.n_done == 1:
+            return
+        if run.n_done - run.n_taken_over == 1:
+            self._first_seconds = run.seconds
+        if run.n_done % self.every == 0 or run.n_done == 1:
             self._line(run)
 
     def _end(self, run: Run) -> None:
@@ -230,11 +235,13 @@ class Progress:
         self._bar.update(self._task, completed=run.n_done, description=_measures(run))
 
     def _line(self, run: Run) -> None:
-        n_grown = max(1, run.n_done - run.n_taken_over)
-        left = run.seconds / n_grown * (run.n_rounds - run.n_done)
+        n_timed = run.n_done - run.n_taken_over - 1
+        left = ""
+        if n_timed > 0:
+            seconds = (run.seconds - self._first_seconds) / n_timed * (run.n_rounds - run.n_done)
+            left = f", {seconds:.0f} s left at most"
         print(
-            f"{run.unit} {run.n_done}/{run.n_rounds}  {_measures(run)}  "
-            f"{run.seconds:.1f} s, {left:.0f} s left at most",
+            f"{run.unit} {run.n_done}/{run.n_rounds}  {_measures(run)}  {run.seconds:.1f} s{left}",
             file=self.stream,
             flush=True,
         )

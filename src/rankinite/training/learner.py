@@ -47,9 +47,9 @@ from rankinite.training.run import Callback, History, Run, as_callbacks
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
-    check_like,
     check_measurable,
     check_watchable,
+    like_training,
     means_of,
     named_sets,
 )
@@ -360,7 +360,7 @@ class Learner(Ranker):
             own = self.measures_on(rows)
             for each in own:
                 check_measurable(rows, each, name)
-            check_like(rows, train, name)
+            rows = like_training(rows, train, name)
             evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)))
             sets.append(Watched(name, rows, own, evaluate))
         found = WatchedSets(sets)

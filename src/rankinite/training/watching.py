@@ -12,7 +12,7 @@ from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
-from rankinite.models.ranker import check_features
+from rankinite.models.ranker import with_features
 from rankinite.training.callbacks import EarlyStopping, best_round
 from rankinite.training.run import History
 
@@ -133,15 +133,10 @@ def check_watchable(watched: Watched) -> None:
         )
 
 
-def check_like(rows: Dataset, train: Dataset, name: str) -> None:
-    """Refuse a validation set whose features are not those of the training data."""
-    check_features(
-        f"the validation set {name!r}",
-        rows.n_features,
-        rows.feature_names,
-        train.n_features,
-        train.feature_names,
-    )
+def like_training(rows: Dataset, train: Dataset, name: str) -> Dataset:
+    """A validation set with the features of the training data; an error if it has others."""
+    what = f"the validation set {name!r}"
+    return with_features(what, rows, train.n_features, train.feature_names)
 
 
 def means_of(

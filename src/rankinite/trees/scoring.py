@@ -10,6 +10,7 @@ import numpy as np
 from rankinite._numba import in_threads
 from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.binning._binning_kernels import BLOCK
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.grower import GrownTree
@@ -22,6 +23,8 @@ SERIAL_ROWS = 1024
 PARTS_A_THREAD = 4
 # One tree of up to so many leaves is sooner walked than laid out and its rows turned to columns.
 WALKED_LEAVES = 64
+# So many rows times trees are walked in a moment, and the kernel for more takes long to compile.
+WALKED_TREES = 2**21
 
 
 def score_features(
@@ -67,13 +70,12 @@ def score_binned(
     scores[:] = start
     if n_trees is not None:
         forest = forest.first(n_trees)
-    _add_by_planes(
-        forest,
-        bins_of_thresholds(forest, binned.mapper),
-        (forest.node_offsets, forest.leaf_offsets),
-        binned,
-        scores,
-    )
+    bins = bins_of_thresholds(forest, binned.mapper)
+    if binned.n_rows * forest.n_trees <= WALKED_TREES:
+        for tree in forest.trees(bins):
+            _walk(tree, binned, scores)
+    else:
+        _add_by_planes(forest, bins, (forest.node_offsets, forest.leaf_offsets), binned, scores)
     return scores
 
 
@@ -82,7 +84,11 @@ def add_tree(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
     if tree.n_leaves > WALKED_LEAVES:
         offsets = (np.array([0, len(tree.feature)]), np.array([0, tree.n_leaves]))
         _add_by_planes(tree, tree.bin, offsets, binned, scores)
-        return
+    else:
+        _walk(tree, binned, scores)
+
+
+def _walk(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
     kernels.walk_bins(
         binned.blocks,
         tree.feature,
@@ -152,8 +158,8 @@ def bins_of_thresholds(forest: Forest, mapper: BinMapper) -> np.ndarray:
         found = np.searchsorted(edges, forest.threshold[nodes], side="left")
         if not np.array_equal(edges[np.minimum(found, len(edges) - 1)], forest.threshold[nodes]):
             raise DataError(
-                f"this dataset holds only bins, and those of feature {feature} are not the bins "
-                "the model was trained on: save it with like=<the training data>, "
+                f"this dataset holds only bins, and those of {feature_label(feature)} are not the "
+                "bins the model was trained on: save it with like=<the training data>, "
                 "or score it from its features"
             )
         bins[nodes] = found

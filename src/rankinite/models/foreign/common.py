@@ -9,6 +9,7 @@ from typing import Any
 import numba
 import numpy as np
 
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.models.estimator import NotFittedError
 from rankinite.models.foreign.forks import forked
@@ -67,8 +68,8 @@ def refuse_missing(name: str, X: np.ndarray) -> None:
     if missing.any():
         row, feature = np.argwhere(missing)[0]
         raise DataError(
-            f"base_model, a {name}, takes no missing values, but feature {feature} is missing in "
-            f"row {row}: fill them in, or take a pipeline with an imputer as base_model"
+            f"base_model, a {name}, takes no missing values, but {feature_label(feature)} is "
+            f"missing in row {row}: fill them in, or take a pipeline with an imputer as base_model"
         )
 
 
