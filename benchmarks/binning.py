@@ -21,6 +21,7 @@ import web_like
 from lines import Line, report
 from rankinite._numba import threads
 from rankinite.binning import BinnedMatrix, bin_matrix
+from rankinite.binning.sampling import sampled_rows
 
 THREADS = 2
 N_DOCS = 120
@@ -52,17 +53,18 @@ def main() -> None:
     arguments = parser.parse_args()
     X = web_like.matrix(arguments.queries, N_DOCS)
     offsets = np.arange(0, len(X) + 1, N_DOCS)
+    qids = np.arange(arguments.queries)
     zeros = np.zeros(len(X))
 
     def ours() -> None:
         with threads(THREADS):
-            bin_matrix(X, 255, offsets)
+            bin_matrix(X, 255, sampled_rows(qids, offsets))
 
     def theirs(setting: dict) -> Callable[[], None]:
         parameters = {"max_bin": 255, "num_threads": THREADS, "verbose": -1} | setting
         return lambda: lightgbm.Dataset(X, zeros, params=parameters).construct()
 
-    check(X, bin_matrix(X, 255, offsets))  # compiles
+    check(X, bin_matrix(X, 255, sampled_rows(qids, offsets)))  # compiles
     runs = {"rankinite": ours} | {name: theirs(s) for name, s in LIGHTGBM_SETTINGS.items()}
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(arguments.repeats):

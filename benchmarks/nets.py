@@ -40,7 +40,7 @@ RATE = 1e-3
 def training_rows(n_queries: int, n_docs: int) -> TrainingRows:
     data = rk.artificial(n_queries=n_queries, n_docs=n_docs, n_features=N_FEATURES)
     order = canonical(data)
-    Z = Standardizer.of(data.X, order).transform(data.X, order.rows)
+    Z = Standardizer.learn(data.X, order.rows).transform(data.X, order.rows)
     return TrainingRows(order, Z, np.zeros(len(Z)), N_HIDDEN, 0)
 
 

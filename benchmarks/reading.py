@@ -45,7 +45,7 @@ def lightgbm_run(path: Path, two_round: bool) -> Callable[[], object]:
 def check_against_scikit_learn(path: Path) -> float:
     """Compare all that is read; the seconds that scikit-learn took."""
     started = time.perf_counter()
-    X, y, qid = load_svmlight_file(str(path), query_id=True, dtype=np.float32, zero_based=False)
+    X, y, qid = load_svmlight_file(str(path), query_id=True, zero_based=False)
     seconds = time.perf_counter() - started
     ours = rk.read(path)
     assert np.array_equal(ours.y, y)

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 import rankinite as rk
 import web_like
@@ -33,7 +34,7 @@ def write(folder: Path, n_queries: int) -> tuple[Path, Path]:
             n_new = min(QUERIES_AT_ONCE, n_queries - first)
             X = web_like.matrix(n_new, N_DOCS, seed=first)
             qid = np.repeat(np.arange(first, first + n_new), N_DOCS)
-            rk.write_svmlight(X, part, y=web_like.labels(X, seed=first), qid=qid)
+            rk.write_svmlight(_with_few_digits(X), part, y=web_like.labels(X, seed=first), qid=qid)
             text = part.read_bytes()
             our_file.write(text.replace(b"\n", COMMENT))
             their_file.write(re.sub(rb" qid:\d+", b"", text))
@@ -41,3 +42,9 @@ def write(folder: Path, n_queries: int) -> tuple[Path, Path]:
     Path(f"{theirs}.query").write_text(f"{N_DOCS}\n" * n_queries)
     done.touch()
     return ours, theirs
+
+
+def _with_few_digits(X: np.ndarray) -> np.ndarray:
+    """Numbers as short as in such files: the shortest that tell one float32 from the next."""
+    texts = pa.array(X.reshape(-1)).cast(pa.string())
+    return texts.cast(pa.float64()).to_numpy().reshape(X.shape)

@@ -156,14 +156,15 @@ def batches_do_not_matter(subject, folder):
 
 
 @check
-def weights_of_one_are_no_weights(subject, folder):
+def weights_that_are_all_the_same_are_no_weights(subject, folder):
     X, y, qid = subject.rows()
     expected = saved(subject.make().fit(X, y, qid=qid), folder)
     ones = np.ones(len(y))
     for weights in (
         {"sample_weight": ones},
         {"query_weight": ones[:N_QUERIES]},
-        {"sample_weight": ones, "query_weight": ones[:N_QUERIES]},
+        {"sample_weight": 3 * ones, "query_weight": 0.1 * ones[:N_QUERIES]},
+        {"sample_weight": 1e-308 * ones, "query_weight": 1e308 * ones[:N_QUERIES]},
     ):
         assert saved(subject.make().fit(X, y, qid=qid, **weights), folder) == expected
 
@@ -172,34 +173,76 @@ def weights_of_one_are_no_weights(subject, folder):
 def weights_count_by_their_ratio(subject, folder):
     X, y, qid = subject.rows()
     weight = np.random.default_rng(2).integers(1, 4, N_QUERIES).astype(float)
-    one, eight = (
-        subject.make().fit(X, y, qid=qid, query_weight=factor * weight).predict(X)
-        for factor in (1, 8)
-    )
-    assert same(one, eight)
-    assert not same(one, subject.make().fit(X, y, qid=qid).predict(X))
+    # The factors reach both ends of the numbers there are.
+    files = {
+        saved(subject.make().fit(X, y, qid=qid, query_weight=factor * weight), folder)
+        for factor in (1, 8, 2.0**1021, 2.0**-1074)
+    }
+    assert len(files) == 1
+    assert files != {saved(subject.make().fit(X, y, qid=qid), folder)}
+    both = {"sample_weight": np.tile([1e308, 1e307], len(y) // 2), "query_weight": 1e307 * weight}
+    large = saved(subject.make().fit(X, y, qid=qid, **both), folder)
+    both = {name: np.ldexp(values, -2040) for name, values in both.items()}
+    assert saved(subject.make().fit(X, y, qid=qid, **both), folder) == large
 
 
 @check
-def queries_without_weight_are_absent(subject, folder):
+def weights_too_far_apart(subject, folder):
     X, y, qid = subject.rows()
-    weight = (np.arange(N_QUERIES) % 3 > 0).astype(float)
-    kept = np.repeat(weight > 0, N_DOCS)
-    assert all(len(np.unique(X[kept, j])) == len(np.unique(X[:, j])) for j in range(N_FEATURES))
-    with_zeros = subject.make(**subject.weighed).fit(X, y, qid=qid, query_weight=weight)
-    without = subject.make(**subject.weighed).fit(X[kept], y[kept], qid=qid[kept])
-    assert np.allclose(with_zeros.predict(X), without.predict(X), rtol=0, atol=1e-9)
+    weight = np.ones(N_QUERIES)
+    weight[0] = 1e-200
+    with pytest.raises(rk.DataError, match="query_weight goes from 1e-200 to 1, too far apart"):
+        subject.make().fit(X, y, qid=qid, query_weight=weight)
+
+
+@check
+def what_weighs_nothing_is_absent(subject, folder):
+    X, y, qid = subject.rows()
+    rng = np.random.default_rng(4)
+    # What is absent has features, labels and a size of its own.
+    absent = rng.random(len(y)) < 0.2
+    X = np.where(absent[:, None], rng.normal(0, 1e3, X.shape), X)
+    query_weight = (np.arange(N_QUERIES) % 3 > 0) * rng.uniform(1, 2, N_QUERIES)
+    weight = ~absent * rng.uniform(1, 2, len(y))
+    of_rows = np.repeat(query_weight, N_DOCS)
+    for own, of_query in ((weight, query_weight), (weight, None), (None, query_weight)):
+        kept = (weight if own is None else own) > 0
+        kept &= of_rows > 0
+        zeros = {
+            "sample_weight": np.where(kept, 1.0 if own is None else own, 0.0),
+            "query_weight": of_query,
+        }
+        counted = {
+            "sample_weight": None if own is None else own[kept],
+            "query_weight": None if of_query is None else of_query[of_query > 0],
+        }
+        found = saved(subject.make().fit(X, np.where(kept, y, 9.5), qid=qid, **zeros), folder)
+        expected = subject.make().fit(X[kept], y[kept], qid=qid[kept], **counted)
+        assert found == saved(expected, folder)
 
 
 @check
 def nothing_but_zero_weights(subject, folder):
     X, y, qid = subject.rows()
-    if "balanced" in subject.params.values():
-        with pytest.raises(rk.DataError, match="both classes with a weight above 0"):
-            subject.make().fit(X, y, qid=qid, sample_weight=np.zeros(len(y)))
-        return
-    scores = subject.make().fit(X, y, qid=qid, sample_weight=np.zeros(len(y))).predict(X)
-    assert np.isfinite(scores).all() and np.ptp(scores) == 0
+    with pytest.raises(rk.DataError, match="every document has a weight of 0, its own or its que"):
+        subject.make().fit(X, y, qid=qid, sample_weight=np.zeros(len(y)))
+
+
+@check
+def float32_and_float64_of_equal_values(subject, folder):
+    X, y, qid = subject.rows()
+    # Values whose middles are no float32, and which no longer fit into bins of their own.
+    noise = np.random.default_rng(5).normal(size=X.shape)
+    single = (X + noise).astype(np.float32)
+    single[::7, 0] = np.nan
+    double = single.astype(np.float64)
+    files, scores = [], []
+    for values in (single, double):
+        model = subject.make().fit(values, y, qid=qid)
+        files.append(saved(model, folder))
+        scores += [model.predict(single), model.predict(double)]
+    assert files[0] == files[1]
+    assert all(same(each, scores[0]) for each in scores)
 
 
 @check

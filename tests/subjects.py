@@ -23,8 +23,6 @@ class Subject:
     binary: bool = False
     # Whether the seed matters without any fraction below 1.
     random: bool = True
-    # Settings under which a document without weight is as good as absent.
-    weighed: dict[str, Any] = field(default_factory=dict)
     # Whether it is made of trees: it can learn from bins, and score with its first trees.
     trees: bool = True
     # Whether it is a sum over rounds, though not of trees.

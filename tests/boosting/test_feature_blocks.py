@@ -56,16 +56,6 @@ def test_threads_do_not_matter():
         np.testing.assert_array_equal(one, two)
 
 
-def test_rows_far_out_stay_numbers():
-    """As only rows without weight can be: the standardiser does not see them."""
-    X = np.array([[0.0], [1.0], [1e200], [-np.inf]])
-    standardizer = Standardizer.learn(X, np.arange(2))
-    blocks = FeatureBlocks(X, np.arange(4), standardizer)
-    values = np.array([1.0, 3.0, 0.0, 0.0])
-    assert blocks.products(values).tolist() == [2.0]
-    assert blocks.weighted_squares(values).tolist() == [4.0]
-
-
 @pytest.mark.parametrize("n_features", [1, 3, 4, 8, 17, 46])
 def test_linear_scores(n_features):
     rng = np.random.default_rng(1)

@@ -80,6 +80,7 @@ def test_the_rounds_of_the_twin(spec, step, data):
     data = weighted() if data == "weighted" else train_and_valid()[0]
     rate = 0.01 if (spec, step) == ("pairs", "least_squares") else 0.5
     model = make(n_estimators=6, measure=spec, step=step, learning_rate=rate).fit(data)
+    data = data.that_count()
     members, rows, scores = twin_of(model, data, spec)
     assert model.features_.tolist() == [feature for feature, _ in members]
     steps = np.array([step for _, step in members])

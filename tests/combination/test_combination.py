@@ -90,7 +90,7 @@ def test_queries_without_weight_are_as_good_as_absent():
     for method in METHODS:
         models = [rk.Combination(columns(), method).fit(rows) for rows in (weighted, fewer)]
         assert same(*(model.predict(data) for model in models))
-    with pytest.raises(rk.DataError, match="no query of this data has a weight"):
+    with pytest.raises(rk.DataError, match="every document has a weight of 0"):
         nothing = rk.Dataset(data.X, data.y, qid=qid_of(data), query_weight=np.zeros(20))
         rk.Combination(columns()).fit(nothing)
 

@@ -7,7 +7,6 @@ from rankinite.binning import bin_matrix
 from rankinite.data import FeatureBins, FeatureValues
 from rankinite.errors import DataError, ParameterError
 
-OFFSETS = np.array([0, 30, 60])
 MAX_BINS = 8
 NAMES = ["a", "b", "c"]
 
@@ -18,12 +17,16 @@ def matrix(seed=0):
     return X
 
 
+def all_rows():
+    return np.arange(60)
+
+
 def values():
     return FeatureValues(matrix(), NAMES)
 
 
 def bins():
-    return FeatureBins(bin_matrix(matrix(), MAX_BINS, OFFSETS), NAMES)
+    return FeatureBins(bin_matrix(matrix(), MAX_BINS), NAMES)
 
 
 @pytest.fixture(params=[values, bins])
@@ -41,11 +44,11 @@ def test_shape_and_names(features):
 
 
 def test_bins_with_the_same_edges(features):
-    binned, expected = features.bins(MAX_BINS, OFFSETS), bin_matrix(matrix(), MAX_BINS, OFFSETS)
+    binned, expected = features.bins(MAX_BINS, all_rows), bin_matrix(matrix(), MAX_BINS)
     assert binned.mapper.equals(expected.mapper)
     assert np.array_equal(binned.blocks, expected.blocks)
-    assert features.bins(MAX_BINS, OFFSETS) is binned
-    assert features.mapper(MAX_BINS, OFFSETS) is binned.mapper
+    assert features.bins(MAX_BINS, all_rows) is binned
+    assert features.mapper(MAX_BINS, all_rows) is binned.mapper
     again = features.bins_by(binned.mapper, "not needed")
     assert again.mapper is binned.mapper and np.array_equal(again.blocks, binned.blocks)
 
@@ -55,7 +58,7 @@ def test_selected_rows(features):
     part = features.select_rows(rows)
     assert type(part) is type(features)
     assert (part.n_rows, part.n_features, part.names) == (3, 3, NAMES)
-    mapper = features.mapper(MAX_BINS, OFFSETS)
+    mapper = features.mapper(MAX_BINS, all_rows)
     found, whole = part.bins_by(mapper, "not needed"), features.bins_by(mapper, "not needed")
     assert np.array_equal(columns(found), columns(whole)[:, rows])
     assert features.n_rows == 60
@@ -73,18 +76,18 @@ def test_values_are_neither_copied_nor_refused():
 
 def test_values_in_bins_of_any_number():
     features = values()
-    assert features.bins(4, OFFSETS) is not features.bins(5, OFFSETS)
-    assert features.bins(4, OFFSETS).mapper.max_bins == 4
-    other = bin_matrix(matrix(seed=1), 6, OFFSETS).mapper
+    assert features.bins(4, all_rows) is not features.bins(5, all_rows)
+    assert features.bins(4, all_rows).mapper.max_bins == 4
+    other = bin_matrix(matrix(seed=1), 6).mapper
     binned = features.bins_by(other, "not needed")
     for j in range(3):
         known = ~np.isnan(features.matrix[:, j])
         expected = np.searchsorted(other.feature_edges(j), features.matrix[known, j])
         assert np.array_equal(binned.column(j)[known], expected)
     with pytest.raises(ParameterError, match="max_bins must be between 2 and 255, got 1"):
-        features.bins(1, OFFSETS)
+        features.bins(1, all_rows)
     with pytest.raises(DataError, match="has 3 features, but the bins were made for 2"):
-        features.bins_by(bin_matrix(matrix()[:, :2], 6, OFFSETS).mapper, "not needed")
+        features.bins_by(bin_matrix(matrix()[:, :2], 6).mapper, "not needed")
 
 
 def test_bins_refuse_what_they_cannot_give():
@@ -99,9 +102,9 @@ def test_bins_refuse_what_they_cannot_give():
         DataError,
         match=r"was binned with max_bins=8 and .* cannot be binned with max_bins=9: use the same",
     ):
-        features.bins(9, OFFSETS)
-    other = bin_matrix(matrix(seed=1), MAX_BINS, OFFSETS).mapper
+        features.bins(9, all_rows)
+    other = bin_matrix(matrix(seed=1), MAX_BINS).mapper
     with pytest.raises(DataError, match=r"^these are other bins$"):
         features.bins_by(other, "these are other bins")
-    assert features.mapper(9, OFFSETS) is features.matrix.mapper
+    assert features.mapper(9, all_rows) is features.matrix.mapper
     assert features.notes() == ["binned with max_bins=8"]

@@ -277,3 +277,56 @@ def test_what_scores_features_says_that_there_are_none(use):
 
 def test_examples_of_the_documentation():
     assert doctest.testmod(queries).failed == 0
+
+
+def weighed(**weights):
+    return Dataset(np.arange(6.0)[:, None], np.arange(6), qid=list("aabbcc"), **weights)
+
+
+def test_what_weighs_nothing_does_not_count():
+    data = weighed(weight=[0, 2, 0, 0, 3, 1], query_weight=[4, 1, 8])
+    data = data.with_preferences(
+        preferred=[0, 4, 5, 4], other=[1, 5, 4, 5], weight=[1, 3, 0, 6], probability=[1, 0.9, 1, 1]
+    )
+    part = data.that_count()
+    assert type(part) is Dataset
+    assert part.X[:, 0].tolist() == part.y.tolist() == [1, 4, 5]
+    assert part.qids.tolist() == ["a", "c"] and part.offsets.tolist() == [0, 1, 3]
+    # Only their ratio counts: in units of a power of two, the largest lies between 1 and 2.
+    assert part.weight.tolist() == [1, 1.5, 0.5]
+    assert part.query_weight.tolist() == [0.5, 1]
+    pairs = part.preferences
+    assert pairs.first.tolist() == [1, 1] and pairs.other.tolist() == [2, 2]
+    assert pairs.weight.tolist() == [0.75, 1.5] and pairs.probability.tolist() == [0.9, 1]
+    assert pairs.offsets.tolist() == [0, 0, 2]
+    # The caller's own is as it was.
+    assert data.n_rows == 6 and data.weight[1] == 2 and data.preferences.n_pairs == 4
+
+
+def test_without_weights_all_counts():
+    plain = weighed()
+    assert plain.that_count() is plain
+    part = weighed(weight=[5] * 6, query_weight=[0, 7, 7]).that_count()
+    assert part.weight is None and part.query_weight is None and part.n_rows == 4
+    with_pairs = plain.with_preferences(preferred=[0, 2], other=[1, 3], weight=[9, 9])
+    assert with_pairs.that_count().preferences.weight.tolist() == [1, 1]
+    # Features are shared with what binned them before.
+    heavy = weighed(weight=np.arange(1, 7))
+    assert heavy.that_count().binned() is heavy.binned()
+
+
+def test_weights_that_cannot_be_added_up():
+    with pytest.raises(DataError, match="every document has a weight of 0, its own or its query's"):
+        weighed(weight=[0, 0, 0, 0, 1, 1], query_weight=[1, 1, 0]).that_count()
+    with pytest.raises(DataError, match=r"weight goes from 1e-200 to 1, too far apart to be added"):
+        weighed(weight=[1, 1, 1, 1, 1, 1e-200]).that_count()
+    tiny = weighed(weight=[5e-324, 1e-323, 5e-324, 5e-324, 0, 0]).that_count()
+    assert tiny.weight.tolist() == [0.5, 1, 0.5, 0.5]
+    large = weighed(weight=[1.5e308, 1e308, 1, 1, 0, 0], query_weight=[1, 0, 1]).that_count()
+    assert large.weight.tolist() == [1.5e308 / 2**1023, 1e308 / 2**1023]
+
+
+def test_edges_of_bins_do_not_see_what_weighs_nothing():
+    data = weighed(weight=[1, 1, 0, 1, 1, 1], query_weight=[1, 1, 0])
+    assert data.mapper(255).edges.tolist() == [0.5, 2.0]
+    assert np.array_equal(data.that_count().mapper(255).edges, data.mapper(255).edges)

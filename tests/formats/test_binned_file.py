@@ -1,3 +1,4 @@
+import itertools
 import json
 import struct
 
@@ -303,6 +304,13 @@ def test_a_file_that_vanishes_is_a_data_error(tmp_path):
         ("order", [0, 1, 2, 3, 4, 4], "the order of the rows is not a permutation"),
         ("weight", [1.0, 2.0], "the array 'weight' has 2 values, not 6"),
         ("edge_offsets", [0, 1], "the edges of the bins do not fit the features"),
+        ("qids", [4, 4, 9], "two of its queries have the same id"),
+        ("y", [0.0, 1, 2, np.nan, 0, 0], "the array 'y' has a value that is NaN or infinite"),
+        ("weight", [1.0, 1, 1, 1, 1, np.inf], "'weight' has a value that is NaN or infinite"),
+        ("weight", [1.0, 1, 1, 1, 1, -1], "the array 'weight' has a negative weight"),
+        ("query_weight", [1.0, np.nan, 1], "'query_weight' has a value that is NaN or infinite"),
+        ("query_weight", [1.0, -1e-9, 1], "the array 'query_weight' has a negative weight"),
+        ("qid_offsets", [0, 9, 1, 6], "the places of its query ids do not fit their text"),
     ],
 )
 def test_arrays_that_do_not_fit(tmp_path, name, values, message):
@@ -315,6 +323,85 @@ def test_arrays_that_do_not_fit(tmp_path, name, values, message):
         del arrays[name]
     else:
         arrays[name] = np.array(values)
+    if name == "qid_offsets":
+        arrays["qid_bytes"] = np.frombuffer(b"abcdef", np.uint8)
+        del arrays["qids"]
     save_file(arrays, path, metadata=metadata)
     with pytest.raises(DataError, match=message):
         rk.read(path)
+
+
+def changed(path, max_bins, **arrays):
+    """A saved dataset of 20 features, with other arrays; `max_bins` is what the file tells."""
+    with safe_open(path, "numpy") as file:
+        held = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118
+        metadata = file.metadata()
+    save_file(held | arrays, path, metadata=metadata | {"max_bins": str(max_bins)})
+
+
+def edges_right(edges, offsets, max_bins):
+    """The twin of the check of edges."""
+    for first, last in itertools.pairwise(offsets):
+        own = edges[first:last]
+        ascending = all(a < b for a, b in itertools.pairwise(own))
+        if len(own) >= max_bins or not ascending or any(edge != edge for edge in own):
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_edges_against_their_twin(tmp_path, seed):
+    path = tmp_path / "a"
+    make().save(path)
+    rng = np.random.default_rng(seed)
+    max_bins = int(rng.choice([4, 255]))
+    counts = rng.integers(0, 4, 20)
+    if seed % 5 == 0:
+        counts[rng.integers(20)] = rng.choice([4, 255, 300])
+    offsets = np.concatenate([[0], np.cumsum(counts)])
+    edges = np.concatenate([np.sort(rng.normal(size=count)) for count in counts])
+    for _ in range(seed % 3):
+        edges[rng.integers(len(edges))] = rng.choice([np.nan, np.inf, -np.inf, 0.0])
+    blocks = np.zeros((2, 6, 16), np.uint8)
+    changed(path, max_bins, edges=edges, edge_offsets=offsets, blocks=blocks)
+    if edges_right(edges.tolist(), offsets.tolist(), max_bins):
+        assert rk.read(path).binned(max_bins).mapper.n_bins.tolist() == (counts + 1).tolist()
+    else:
+        with pytest.raises(DataError, match=r"edges of a feature do not ascend|too many for max_"):
+            rk.read(path)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_bins_against_their_twin(tmp_path, seed):
+    """Each bin is one that its feature has, or that of missing values; unused places hold 0."""
+    path = tmp_path / "a"
+    make().save(path)
+    rng = np.random.default_rng(seed)
+    n_bins = rng.integers(1, 6, 20)
+    edges = np.concatenate([np.arange(n - 1.0) for n in n_bins])
+    limits = np.append(n_bins, np.ones(12, np.int64)).reshape(2, 1, 16)
+    blocks = (rng.integers(0, 255, (2, 6, 16)) % limits).astype(np.uint8)
+    place = tuple(rng.integers(0, (2, 6, 16)))
+    if seed % 2:
+        blocks[place] = rng.integers(0, 8) if seed % 4 == 1 else 255
+    offsets = np.concatenate([[0], np.cumsum(n_bins - 1)])
+    changed(path, 255, edges=edges, edge_offsets=offsets, blocks=blocks)
+    loaded = rk.read(path)  # The bins stay in the file until they are used.
+    if all(b < n or b == 255 for b, n in np.broadcast(blocks, limits)):
+        assert np.array_equal(loaded.binned().blocks, blocks)
+        return
+    first = 16 * place[0]
+    message = f"a feature from {first} to {min(first + 15, 19)} has a bin above its last edge"
+    for use in (
+        loaded.binned,
+        lambda: loaded.select_queries([0]),
+        lambda: rk.LambdaMART(n_estimators=1, min_samples_leaf=1).fit(loaded),
+        lambda: rk.LambdaMART(n_estimators=1, min_samples_leaf=1).fit(make()).predict(loaded),
+    ):
+        with pytest.raises(DataError, match=message):
+            use()
+
+
+def test_a_query_twice_cannot_be_saved(tmp_path):
+    with pytest.raises(DataError, match="two queries have the same id, as in a sample with rep"):
+        make().select_queries([0, 1, 0]).save(tmp_path / "a")

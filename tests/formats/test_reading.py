@@ -5,7 +5,7 @@ import pytest
 
 import rankinite as rk
 from rankinite.data import FeatureBins
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 TEXT = "1 qid:1 1:0.1\n0 qid:1 2:2\n"
 
@@ -14,9 +14,9 @@ TEXT = "1 qid:1 1:0.1\n0 qid:1 2:2\n"
 def test_other_names_are_svmlight_text(tmp_path, name):
     (tmp_path / name).write_text(TEXT)
     data = rk.read(tmp_path / name)
-    assert data.X.dtype == np.float32
-    assert data.X.tolist() == [[np.float32(0.1), 0], [0, 2]]
-    assert rk.read(str(tmp_path / name), dtype=np.float64).X[0, 0] == 0.1
+    assert data.X.dtype == np.float64
+    assert data.X.tolist() == [[0.1, 0], [0, 2]]
+    assert rk.read(str(tmp_path / name), dtype=np.float32).X[0, 0] == np.float32(0.1)
     assert rk.read(tmp_path / name, n_features=4).n_features == 4
 
 
@@ -61,7 +61,7 @@ def test_parameters(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text(TEXT)
     for dtype in ("int32", "real", np.float16):
-        with pytest.raises(ParameterError, match="dtype must be 'float32' or 'float64', got"):
+        with pytest.raises(ParameterError, match="dtype must be 'float32', 'float64' or None, got"):
             rk.read(path, dtype=dtype)
     for n_features in (0, -3, True, "5", 2.0, 10**400, 10**5000):
         with pytest.raises(ParameterError, match="n_features must be a whole number between 1 and"):
@@ -197,3 +197,63 @@ def test_refusals_of_parquet_are_one_sentence(tmp_path):
         with pytest.raises(DataError, match=r"a.parquet is not a Parquet file") as caught:
             rk.read(written(tmp_path, "a.parquet", broken))
         assert "\n" not in str(caught.value)
+
+
+def times():
+    """Unix times of 60 minutes, which float32 cannot tell apart, and a harmless feature."""
+    rng = np.random.default_rng(0)
+    minute = np.tile(np.arange(60), 5)
+    X = np.column_stack([1.7e9 + minute, rng.random(300)])
+    return X, (minute >= 30).astype(float), np.repeat(np.arange(5), 60)
+
+
+def write_times(path):
+    import pandas as pd
+
+    X, y, qid = times()
+    if path.suffix == ".txt":
+        rk.write_svmlight(X, path, y, qid)
+        return path
+    frame = pd.DataFrame({"label": y, "qid": qid, "time": X[:, 0], "noise": X[:, 1]})
+    frame["time"] = frame["time"].astype(np.int64)
+    frame.to_parquet(path) if path.suffix == ".parquet" else frame.to_csv(path, index=False)
+    return path
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.parquet"])
+def test_values_stay_what_they_are_in_the_file(tmp_path, name):
+    path = write_times(tmp_path / name)
+    X, y, qid = times()
+    whole, pieces = rk.read(path), rk.read(path, max_bins=255)
+    np.testing.assert_array_equal(whole.X, X)
+    memory = rk.Dataset(X, y, qid=qid)
+    assert memory.binned().mapper.n_bins[0] == 60
+    for data in (whole, pieces):
+        assert data.binned().mapper.equals(memory.binned().mapper)
+        assert np.array_equal(data.binned().blocks, memory.binned().blocks)
+
+
+@pytest.mark.parametrize("name", ["a.txt", "a.csv", "a.parquet"])
+@pytest.mark.parametrize("options", [{}, {"max_bins": 255}], ids=["values", "bins"])
+def test_float32_tells_where_it_merges_values(tmp_path, name, options):
+    path = write_times(tmp_path / name)
+    column = "feature 1" if name == "a.txt" else "column 'time'"
+    message = f"in float32 the 60 different values of {column} become 1; leave dtype= out"
+    with pytest.warns(RankiniteWarning, match=message) as told:
+        data = rk.read(path, dtype="float32", **options)
+    assert len(told) == 1
+    assert data.binned().mapper.n_bins[0] == 1
+    assert options or data.X.dtype == np.float32
+
+
+def test_parquet_stays_float32_where_that_holds_all_values(tmp_path):
+    import pandas as pd
+
+    frame = pd.DataFrame({"label": [0, 1], "qid": [1, 1], "a": [1.5, 2.5], "b": [3, 4]})
+    for kinds, expected in (
+        ({"a": np.float32, "b": np.int16}, np.float32),
+        ({"a": np.float32, "b": np.int64}, np.float64),
+        ({"a": np.float64, "b": np.int16}, np.float64),
+    ):
+        frame.astype(kinds).to_parquet(tmp_path / "a.parquet")
+        assert rk.read(tmp_path / "a.parquet").X.dtype == expected

@@ -26,8 +26,8 @@ def numbers(texts):
 
 def test_a_line_has_label_query_features_and_comment():
     X, y, qid = parse("2 qid:10 1:0.5 3:-1e-3 # doc 7\n+1 qid:10 2:4\n-3.5e-7 qid:-9\n")
-    assert X.dtype == np.float32
-    np.testing.assert_array_equal(X, np.float32([[0.5, 0, -1e-3], [0, 4, 0], [0, 0, 0]]))
+    assert X.dtype == np.float64
+    np.testing.assert_array_equal(X, [[0.5, 0, -1e-3], [0, 4, 0], [0, 0, 0]])
     assert y.tolist() == [2, 1, -3.5e-7]
     assert qid.dtype == np.int64
     assert qid.tolist() == [10, 10, -9]
@@ -204,10 +204,42 @@ def test_text_without_rows_or_features():
         parse("1 qid:1\n")
 
 
+def test_a_wrong_index_is_refused_with_its_line():
+    rows = [f"1 qid:1 {' '.join(f'{j}:{j}' for j in range(1, 12))}" for _ in range(48)]
+    rows[20] += " 5000000:0.5"
+    text = "# 48 rows\n" + "\n".join(rows)
+    with pytest.raises(DataError) as caught:
+        parse(text)
+    assert str(caught.value) == (
+        "data.txt, line 22: the feature index 5000000 is far above the others (of 12 features nine "
+        "tenths are numbered up to 10), and 48 rows so wide would take 1.9 GB: mend the line, or "
+        "pass n_features=5000000 if it is right"
+    )
+    # A fault before it is told first.
+    with pytest.raises(DataError, match="line 2: 'x' is not a feature"):
+        parse(text.replace("11:11", "x", 1))
+    # Among many rows, most of which are not looked at for the likely width.
+    many = [f"1 qid:1 {' '.join(f'{j}:{j}' for j in range(1, 12))}"] * 20_001
+    many[777] += " 11000:0.5"
+    with pytest.raises(DataError, match="line 778: the feature index 11000 is far above the"):
+        parse("\n".join(many))
+    assert parse("\n".join(many[:3] + many[777:778]))[0].shape == (4, 11_000)
+
+
+def test_sparse_text_is_no_mistake():
+    """Few of the values of a row, or few of the columns, are there; yet all over the width."""
+    rng = np.random.default_rng(0)
+    for n_rows, width, n_filled in ((5000, 5000, 5), (300, 70_000, 3)):
+        columns = np.sort(rng.integers(1, width + 1, (n_rows, n_filled)))
+        lines = (" ".join(f"{j}:1" for j in sorted(set(own.tolist()))) for own in columns)
+        X, _, _ = parse("".join(f"1 qid:1 {line}\n" for line in lines))
+        assert X.shape == (n_rows, columns.max()) and n_rows * columns.max() > 1 << 24
+
+
 def test_a_width_beyond_memory():
     text = "1 qid:1 1:1\n" * 10_000 + "1 qid:1 2000000000:1\n"
     with pytest.raises(DataError, match="10001 rows with feature indices up to 2000000000 do not"):
-        parse(text)
+        parse(text, n_features=2_000_000_000)
     with pytest.raises(DataError, match="line 10001: the feature index of '2000000000:1'"):
         parse(text, n_features=1)
 

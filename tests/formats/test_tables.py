@@ -40,8 +40,8 @@ def path(request, tmp_path):
 def test_columns_have_roles(path):
     data = rk.read(path, weight="w")
     assert data.feature_names == ["clicks", "score"]
-    assert data.X.dtype == np.float32
-    np.testing.assert_array_equal(data.X, np.float32([[1, 0.1], [np.nan, 0.25], [3, np.nan]]))
+    assert data.X.dtype == np.float64
+    np.testing.assert_array_equal(data.X, [[1, 0.1], [np.nan, 0.25], [3, np.nan]])
     assert data.y.tolist() == [2, 0, 1]
     assert data.qids.tolist() == ["x", "y"]
     assert data.weight.tolist() == [1, 0.5, 2]

@@ -59,6 +59,18 @@ def test_query_weights_weigh_the_means():
     np.testing.assert_allclose(zero.per_query["ndcg@10"], [A, 0, C])
 
 
+def test_weights_at_the_ends_of_the_numbers_there_are():
+    expected = evaluate(SCORES, small(query_weight=[1.0, 10.0, 3.0]))["ndcg@10"]
+    for unit in (2.0**1020, 2.0**-1074):
+        weights = unit * np.array([1.0, 10.0, 3.0])
+        assert evaluate(SCORES, small(query_weight=weights))["ndcg@10"] == expected
+        data = small(query_weight=weights)
+        assert np.isfinite(rk.line_search(SCORES, -SCORES, data, "ndcg@10").value)
+        pairs = {"preferred": [0, 1], "other": [1, 0], "weight": unit * np.array([1.0, 3.0])}
+        found = evaluate(SCORES, data.with_preferences(**pairs), "pair_accuracy")
+        assert found["pair_accuracy"] in (0.25, 0.75)
+
+
 def test_mean_value_gives_sums_that_workers_can_add():
     values = np.array([0.5, np.nan, 1.0, 0.25])
     assert mean_value(values) == (1.75, 3.0)

@@ -86,7 +86,7 @@ def test_labels_and_weights_of_documents_play_no_part(tmp_path):
     train, _ = train_and_valid()
     expected = saved(make().fit(from_labels(train)), tmp_path)
     assert saved(make().fit(from_labels(train, labels=True)), tmp_path) == expected
-    weighed = rk.Dataset(train.X, qid=qid_of(train), weight=np.linspace(0, 2, train.n_rows))
+    weighed = rk.Dataset(train.X, qid=qid_of(train), weight=np.linspace(0.5, 2, train.n_rows))
     weighed = weighed.with_preferences(rk.Preferences.from_labels(train))
     assert saved(make().fit(weighed), tmp_path) == expected
 
@@ -101,8 +101,14 @@ def test_query_weights(tmp_path):
     place[kept] = np.arange(len(kept))
     some = [place[c[inside]] for c in columns[:2]] + [c[inside] for c in columns[2:]]
     without = make().fit(data_of(X[kept], qid[kept], *some))
-    assert np.array_equal(with_zeros.predict(X), without.predict(X))
-    nothing = make().fit(data_of(X, qid, *columns, query_weight=0 * weight))
+    assert saved(with_zeros, tmp_path) == saved(without, tmp_path)
+    with pytest.raises(rk.DataError, match="every document has a weight of 0"):
+        make().fit(data_of(X, qid, *columns, query_weight=0 * weight))
+    *pairs, probability, _ = columns
+    same = make().fit(data_of(X, qid, *pairs, probability, np.full(len(probability), 3.0)))
+    none = make().fit(data_of(X, qid, *pairs, probability, np.ones(len(probability))))
+    assert saved(same, tmp_path) == saved(none, tmp_path)
+    nothing = make().fit(data_of(X, qid, *pairs, probability, np.zeros(len(probability))))
     assert np.ptp(nothing.predict(X)) == 0
 
 

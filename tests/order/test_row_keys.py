@@ -20,7 +20,7 @@ def some_data(n_features=18, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(100, n_features))
     labels = rng.integers(0, 5, 100).astype(np.float64)
-    return bin_matrix(X, 255, OFFSETS), labels, rng.random(100)
+    return bin_matrix(X, 255), labels, rng.random(100)
 
 
 def naive_keys(binned, labels, weight, offsets):

@@ -89,7 +89,7 @@ def plain_steps(train, weights, n_epochs, rate, **options):
     """The same training by hand: per query, tanh, λ, and the chain rule."""
     W, b, v, c = (w.copy() for w in weights)
     order = canonical(train, np.zeros(train.n_rows))
-    X = Standardizer.of(train.X, order).transform(train.X[order.rows])
+    X = Standardizer.learn(train.X, order.rows).transform(train.X[order.rows])
     lambdas = LambdaGradients(
         measure(options.get("measure", "ndcg@10")),
         order.labels,
@@ -146,7 +146,7 @@ def test_a_step_of_several_queries_goes_along_the_mean_gradient(data):
     net = torch.nn.Linear(8, 1).double()
     model = TorchRanker(net, n_epochs=1, queries_per_step=4, optimizer=sgd(1.0)).fit(train)
     order = canonical(train, np.zeros(train.n_rows))
-    X = Standardizer.of(train.X, order).transform(train.X[order.rows])
+    X = Standardizer.learn(train.X, order.rows).transform(train.X[order.rows])
     weights, bias = (p.detach().numpy() for p in net.parameters())
     lambdas = LambdaGradients(measure("ndcg@10"), order.labels, order.offsets, order.keys)
     lam, _ = lambdas(X @ weights[0] + bias, 0)

@@ -21,7 +21,7 @@ def integer_features(n_rows, n_features, *, n_values=6, missing=0.15, seed=0):
 
 
 def binned_of(X, max_bins=255):
-    return bin_matrix(X, max_bins, np.array([0, len(X)], np.int64))
+    return bin_matrix(X, max_bins)
 
 
 def bins_of(binned):

@@ -366,6 +366,7 @@ def _background_ranker(
 
 def _cut(data: Dataset, share: float, random_state: int) -> tuple[Dataset, Dataset]:
     """Two parts of the queries, in whatever order they come."""
+    data = data.that_count()
     queries = _in_random_order(data, random_state)
     n_first = round(share * len(queries))
     if not 0 < n_first < len(queries):
@@ -377,9 +378,10 @@ def _cut(data: Dataset, share: float, random_state: int) -> tuple[Dataset, Datas
 
 
 def _in_random_order(data: Dataset, random_state: int) -> np.ndarray:
-    """The queries that count, in an order that depends on their content alone."""
+    """The queries with a weight, in an order that depends on their content alone."""
     order = canonical(data)
-    places = order.shuffled(np.arange(order.n_queries), derive_seed(int(random_state), "queries"))
+    weighed = np.flatnonzero(order.query_weight > 0)
+    places = order.shuffled(weighed, derive_seed(int(random_state), "queries"))
     return order.queries[places]
 
 

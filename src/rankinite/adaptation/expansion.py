@@ -151,7 +151,8 @@ def expand(
     ours, theirs = _values_of("target", target), _values_of("background", background)
     names = _common_names(target, background)
     with threads(n_threads):
-        order = canonical(target)
+        counted = target.that_count()
+        order = canonical(counted)
         queries = _seed_queries(order, n_seed_queries, seed_fraction, int(random_state))
         places = _seed_places(order, queries)
         if len(places) < n_neighbors:
@@ -159,8 +160,8 @@ def expand(
                 f"the seeds are {len(places)} documents, fewer than n_neighbors={n_neighbors}: "
                 "take more seed queries, or fewer neighbours"
             )
-        standardizer = Standardizer.of(ours, order)
-        seeds = _units(standardizer, ours[order.rows[places]])
+        standardizer = Standardizer.learn(counted.X, order.rows)
+        seeds = _units(standardizer, counted.X[order.rows[places]])
         nearest = _nearest(standardizer, theirs, seeds, n_neighbors, 1.0 - max_distance)
     near = nearest[:, -1] >= 0
     labels, seed_labels = background.labels, order.labels[places]
@@ -254,13 +255,10 @@ def _seed_queries(
 
 
 def label_entropies(order: Canonical) -> np.ndarray:
-    """The entropy of the labels of each query, shape (n_queries,), of documents with a weight."""
-    counted = order.weight > 0
-    query = np.repeat(np.arange(order.n_queries), np.diff(order.offsets))[counted]
-    if len(query) == 0:
-        return np.zeros(order.n_queries)
+    """The entropy of the labels of each query, shape (n_queries,)."""
+    query = np.repeat(np.arange(order.n_queries), np.diff(order.offsets))
     # Documents come from the best label down, so equal labels of a query lie together.
-    labels = order.labels[counted]
+    labels = order.labels
     is_first = np.append(True, (query[1:] != query[:-1]) | (labels[1:] != labels[:-1]))
     starts = np.flatnonzero(is_first)
     numbers = np.diff(starts, append=len(query))
@@ -272,10 +270,10 @@ def label_entropies(order: Canonical) -> np.ndarray:
 
 
 def _seed_places(order: Canonical, queries: np.ndarray) -> np.ndarray:
-    """The places of the documents of these queries that have a weight."""
+    """The places of the documents of these queries."""
     is_seed = np.zeros(order.n_queries, bool)
     is_seed[queries] = True
-    return np.flatnonzero(np.repeat(is_seed, np.diff(order.offsets)) & (order.weight > 0))
+    return np.flatnonzero(np.repeat(is_seed, np.diff(order.offsets)))
 
 
 def _units(standardizer: Standardizer, X: np.ndarray) -> np.ndarray:

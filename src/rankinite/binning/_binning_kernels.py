@@ -18,12 +18,13 @@ ROWS_AT_ONCE = 256
 
 @kernel()
 def choose_edges(values, max_bins, edges):
-    """Upper edges of at most `max_bins` bins for sorted `values` without NaN.
+    """Upper edges (float64) of at most `max_bins` bins for sorted `values` without NaN.
 
     A feature with few distinct values gets one bin for each. Otherwise a value that holds at
     least an average bin's share of the rows gets a bin of its own, and the rest is cut into
     bins of about equal numbers of rows. An edge e lies between two neighbouring values
-    low ≤ e < high and x ≤ e falls to its left; it has the precision of the data.
+    low ≤ e < high and x ≤ e falls to its left. It is found in float64 whatever the type of the
+    values, so that equal values have equal edges.
 
     Returns
     -------
@@ -85,11 +86,11 @@ def choose_edges(values, max_bins, edges):
 
 @kernel()
 def _between(low, high):
-    """The middle of two neighbouring values, rounded so that low ≤ middle < high holds."""
+    """The middle of two neighbouring values, such that low ≤ middle < high holds."""
+    low, high = np.float64(low), np.float64(high)
     middle = low + (high - low) / 2
-    rounded = np.asarray(middle).astype(np.asarray(low).dtype)[()]
-    if rounded >= low and rounded < high:
-        return rounded
+    if middle >= low and middle < high:
+        return middle
     return low
 
 
@@ -139,6 +140,30 @@ def _assign_column(values, tree, depth, block, column):
     for row in range(n_rows):
         found = np.uint8(node[row] - first_leaf)
         block[row, column] = found if x[row] == x[row] else np.uint8(MISSING_BIN)
+
+
+@kernel()
+def has_other_bins(first_row, last_row, blocks, n_bins, found):
+    """Note in `found` which blocks hold a bin that their features do not have, in some rows.
+
+    Parameters
+    ----------
+    first_row, last_row : int
+    blocks : uint8 (n_blocks, n_rows, BLOCK)
+    n_bins : uint8 (n_blocks, BLOCK)
+        The bins of each feature, without that of missing values; 1 where there is no feature.
+    found : bool (n_blocks,)
+        Output.
+    """
+    for block in range(blocks.shape[0]):
+        limits = n_bins[block]
+        wrong = np.uint8(0)
+        for row in range(first_row, last_row):
+            for column in range(BLOCK):
+                value = blocks[block, row, column]
+                wrong |= np.uint8((value >= limits[column]) & (value != MISSING_BIN))
+        if wrong:
+            found[block] = True
 
 
 @kernel()

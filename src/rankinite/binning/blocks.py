@@ -11,7 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankinite._numba import even_blocks, in_threads
-from rankinite.binning._binning_kernels import BLOCK, ROWS_AT_ONCE, assign_bins
+from rankinite.binning._binning_kernels import (
+    BLOCK,
+    ROWS_AT_ONCE,
+    assign_bins,
+    has_other_bins,
+)
 from rankinite.binning.edges import BinMapper, learn_mapper
 from rankinite.errors import DataError
 
@@ -41,13 +46,22 @@ class BinnedMatrix:
         """The bins of one feature, shape (n_rows,)."""
         return self.blocks[feature // BLOCK, :, feature % BLOCK]
 
+    def first_wrong(self) -> int | None:
+        """A feature, the first of its block, near which is a bin that it does not have."""
+        n_blocks, n_rows, _ = self.blocks.shape
+        n_bins = np.ones((n_blocks, BLOCK), np.uint8)
+        n_bins.reshape(-1)[: self.n_features] = self.mapper.n_bins
+        found = np.zeros(n_blocks, bool)
+        in_threads(has_other_bins, even_blocks(n_rows), self.blocks, n_bins, found)
+        return int(np.argmax(found)) * BLOCK if found.any() else None
+
     def select_rows(self, rows: np.ndarray) -> BinnedMatrix:
         """The given rows, in the given order."""
         blocks = np.ascontiguousarray(self.blocks[:, rows])
         return BinnedMatrix(blocks, self.n_features, self.mapper)
 
 
-def bin_matrix(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
+def bin_matrix(X: np.ndarray, max_bins: int, rows: np.ndarray | None = None) -> BinnedMatrix:
     """Learn the edges from X and bin it.
 
     Parameters
@@ -55,11 +69,10 @@ def bin_matrix(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinnedMatri
     X : ndarray of float32 or float64, shape (n_rows, n_features)
     max_bins : int
         2 to 255 bins a feature, besides the one for missing values.
-    offsets : ndarray of int64, shape (n_queries + 1,)
-        Where queries begin: beyond 200,000 rows the edges come from whole queries drawn at
-        random, so they do not depend on the order of the documents in a query.
+    rows : ndarray of int64, optional
+        The rows whose quantiles are the edges (`rankinite.binning.sampling`); all by default.
     """
-    return apply_mapper(X, learn_mapper(X, max_bins, offsets))
+    return apply_mapper(X, learn_mapper(X, max_bins, rows))
 
 
 class Binner:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 import numba
 import numpy as np
 
-from rankinite._ranges import ranges
 from rankinite.binning._binning_kernels import (
     COMPARED_LEVELS,
     MISSING_BIN,
@@ -18,7 +17,6 @@ from rankinite.binning._binning_kernels import (
     gather_columns,
     plant_tree,
 )
-from rankinite.binning.sampling import sampled_queries
 from rankinite.errors import ParameterError
 
 # Columns of the sample that are copied out and sorted together: float32 fills a cache line.
@@ -96,7 +94,7 @@ class Sample(NamedTuple):
         features: they are 0 there.
     n_features : int
     dtype : dtype
-        float32 or float64: the precision of the edges.
+        float32 or float64: a type that holds the values of all matrices.
     """
 
     pieces: list[tuple[np.ndarray, np.ndarray]]
@@ -114,11 +112,9 @@ class Sample(NamedTuple):
         return values
 
 
-def learn_mapper(X: np.ndarray, max_bins: int, offsets: np.ndarray) -> BinMapper:
+def learn_mapper(X: np.ndarray, max_bins: int, rows: np.ndarray | None = None) -> BinMapper:
     """Choose the edges of every feature from the quantiles of its values; see `bin_matrix`."""
-    sizes = np.diff(offsets)
-    drawn = sampled_queries(sizes)
-    rows = ranges(offsets[drawn], sizes[drawn])
+    rows = np.arange(len(X)) if rows is None else rows
     return mapper_from_sample(Sample([(X, rows)], X.shape[1], X.dtype), max_bins)
 
 
@@ -152,5 +148,5 @@ def check_max_bins(max_bins: int) -> None:
 def _edges(values: np.ndarray, max_bins: int) -> np.ndarray:
     """Edges of one feature from its ascending values."""
     n_known = np.searchsorted(values, values.dtype.type(np.nan))
-    edges = np.empty(max_bins - 1, values.dtype)
+    edges = np.empty(max_bins - 1)
     return edges[: choose_edges(values[:n_known], max_bins, edges)]

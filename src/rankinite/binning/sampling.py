@@ -1,42 +1,69 @@
 """The sample of queries from which the edges of bins are learned.
 
-Every query has a random key that depends on its number alone, in order of first appearance. The
-sample is the queries with the smallest keys: as many as have `SAMPLE_ROWS` rows together. So it
-is the same whether the data is seen at once or piece by piece, and what is not in the sample of
-the first pieces is not in that of all.
+Every query has a random key that depends on its id alone. The sample is the queries with the
+smallest keys: as many as have `SAMPLE_ROWS` rows together. So it is the same in any order of the
+queries, and whether the data is seen at once or piece by piece: what is not in the sample of the
+first pieces is not in that of all. Rows that weigh nothing are absent.
 """
 
 from __future__ import annotations
 
-import numpy as np
+import hashlib
+from typing import Any
 
-from rankinite._hash_kernels import keys_from_seed
+import numpy as np
 
 # Quantiles of this many rows are as good as those of all; whole queries are drawn.
 SAMPLE_ROWS = 200_000
 ANY_KEY = np.uint64(2**64 - 1)
-_SEED = np.uint64(0)
 
 
-def sampled_queries(sizes: np.ndarray) -> np.ndarray:
-    """The queries in the sample, ascending: int64 array.
+def sampled_rows(
+    qids: np.ndarray, offsets: np.ndarray, counts: np.ndarray | None = None
+) -> np.ndarray:
+    """The rows in the sample, ascending: int64 array.
 
     Parameters
     ----------
-    sizes : ndarray of int64, shape (n_queries,)
-        Number of rows of each query.
+    qids : ndarray, shape (n_queries,)
+    offsets : ndarray of int64, shape (n_queries + 1,)
+        The rows of query q are ``offsets[q]:offsets[q + 1]``.
+    counts : ndarray of bool, shape (n_rows,), optional
+        The rows that weigh more than nothing; all by default.
     """
-    keys = query_keys(len(sizes))
-    return np.flatnonzero(keys <= largest_key(keys, sizes))
+    chosen = np.ones(offsets[-1], bool) if counts is None else counts.copy()
+    sizes = np.add.reduceat(chosen, offsets[:-1], dtype=np.int64)
+    if sizes.sum() > SAMPLE_ROWS:
+        keys = query_keys(qids)
+        chosen &= np.repeat(keys <= largest_key(keys, sizes), np.diff(offsets))
+    return np.flatnonzero(chosen)
 
 
-def query_keys(n_queries: int) -> np.ndarray:
-    """The keys of the first `n_queries` queries, all different: uint64 array."""
-    return keys_from_seed(n_queries, _SEED)
+def query_keys(qids: np.ndarray) -> np.ndarray:
+    """The keys of queries by their ids: uint64 array.
+
+    An integer and its digits as text have the same key: which of the two an id is depends on the
+    file it comes from.
+    """
+    keys = [hashlib.blake2b(_bytes_of(qid), digest_size=8).digest() for qid in qids.tolist()]
+    return np.frombuffer(b"".join(keys), "<u8").astype(np.uint64)
+
+
+def _bytes_of(qid: Any) -> bytes:
+    return qid if isinstance(qid, bytes) else str(qid).encode("utf-8", "surrogatepass")
 
 
 def largest_key(keys: np.ndarray, sizes: np.ndarray) -> np.uint64:
-    """The largest key that a query in the sample of those seen so far may have; it never rises."""
+    """The largest key that a query in the sample of those seen so far may have; it never rises.
+
+    Queries of equal keys are in the sample together, so their order does not matter.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_queries,)
+    sizes : ndarray of int64, shape (n_queries,)
+        Number of rows of each query that weigh more than nothing.
+    """
     order = np.argsort(keys)
     n_rows = np.cumsum(sizes[order])
     enough = int(np.searchsorted(n_rows, SAMPLE_ROWS))

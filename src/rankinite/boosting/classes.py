@@ -47,13 +47,11 @@ class Multinomial:
     def start(self) -> np.ndarray:
         """The logarithms of the classes' shares of the weight."""
         mass = exact_sum(self._weight, self._communicator)
-        if mass <= 0:
-            return np.zeros(self._n_classes)
         shares = [
             exact_sum(np.where(self._classes == k, self._weight, 0.0), self._communicator) / mass
             for k in range(self._n_classes)
         ]
-        # A class of which every row weighs nothing stays possible.
+        # A class whose rows weigh next to nothing stays possible.
         return np.log(np.maximum(shares, 1e-6))
 
     def gradients(self, outputs: np.ndarray, round_number: int) -> Iterator[Pull]:

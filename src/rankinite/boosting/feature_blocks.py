@@ -18,8 +18,6 @@ from rankinite.models.standardizing import Standardizer
 
 # Rows of a block: their λs take a quarter of the first-level cache. The sums depend on it.
 _BLOCK_ROWS = 1024
-# Only a row without weight can lie so far out, and 0 times this is still 0.
-_FARTHEST = 1e30
 
 
 class FeatureBlocks:
@@ -46,7 +44,7 @@ class FeatureBlocks:
                 some = X[rows[b * _BLOCK_ROWS : (b + 1) * _BLOCK_ROWS]]
                 z = np.empty(some.shape)
                 standardizer.write(some, z)
-                self._blocks[b, :, : len(z)] = np.clip(z, -_FARTHEST, _FARTHEST).T
+                self._blocks[b, :, : len(z)] = z.T
 
         self._over_blocks(fill)
 

@@ -139,7 +139,7 @@ class LambdaBoost(Learner):
         X = self._feature_values(dataset)
         labels = dataset.labels  # an error if there are none
         order = canonical(dataset, before)
-        standardizer = Standardizer.of(X, order)
+        standardizer = Standardizer.learn(X, order.rows)
         stage = FeatureStage(
             self._lambdas(measure(self.measure).resolve(labels), order),
             FeatureBlocks(X, order.rows, standardizer),
@@ -168,8 +168,6 @@ class LambdaBoost(Learner):
         return other._members()
 
     def _lambdas(self, learned: Measure, order: Canonical) -> Lambdas:
-        if order.n_rows == 0:
-            return lambda scores, round_number: (scores, scores)
         return LambdaGradients.on(
             learned,
             order,

@@ -148,7 +148,7 @@ class LeastSquares:
         """The weighted mean of the labels."""
         total = exact_sum(self._weight * self._y, self._communicator)
         mass = exact_sum(self._weight, self._communicator)
-        return np.array([total / mass if mass > 0 else 0.0])
+        return np.array([total / mass])
 
     def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
         """The weighted residual, and the weight."""
@@ -181,8 +181,6 @@ class Logistic:
         """Half the log-odds of the mean target (Friedman 2001, algorithm 5)."""
         total = exact_sum(self._weight * self._targets, self._communicator)
         mass = exact_sum(self._weight, self._communicator)
-        if mass <= 0:
-            return np.zeros(1)
         # A target that never varies has infinite odds; stay a step short of certainty.
         mean = min(max(total / mass, 1e-6), 1 - 1e-6)
         return np.log([mean / (1 - mean)]) / (2 * self._sigma)

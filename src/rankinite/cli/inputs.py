@@ -129,8 +129,8 @@ def read_judgements(
         return read(path, label=None, qid=qid, document=document)
     if not _table_columns(path):
         return read(path, label=label, qid=qid, document=document)
-    # A dataset needs a feature: the label stands in for it, and keeps its precision.
-    return read(path, label=label, qid=qid, features=[label], document=document, dtype="float64")
+    # A dataset needs a feature: the label stands in for it.
+    return read(path, label=label, qid=qid, features=[label], document=document)
 
 
 def label_if_there(path: Path, label: str) -> str | None:

@@ -85,6 +85,7 @@ def compare_methods(
         model.check_params()
     members = as_members(rankers)
     check_members(members, dataset)
+    dataset = dataset.that_count()
     told = Evaluator(measure, dataset)
     if told.blank.all():
         raise DataError(

@@ -154,7 +154,7 @@ class Combination(Ranker):
         """
         self.check_params()
         settings = self._settings()
-        dataset = training_data(X, y, qid, sample_weight, query_weight)
+        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
         members = as_members(self.rankers)
         check_members(members, dataset)
         with threads(self.n_threads):

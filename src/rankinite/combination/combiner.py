@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.combination.members import counted, in_content_order
+from rankinite.combination.members import in_content_order
 from rankinite.combination.normalising import Normalizer, by_query
 from rankinite.combination.pair_tree import Tree, checked_tree, pair_tree
 from rankinite.combination.powell import exact_powell, powell
@@ -21,6 +21,7 @@ from rankinite.models.file import Arrays, State
 from rankinite.models.linear import weighted_sum
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import LambdaRank
+from rankinite.order.canonical import canonical
 
 METHODS = ("average", "linear", "net", "powell", "exact_powell", "pair_tree")
 """What `method` may be; see `Combination`."""
@@ -170,9 +171,8 @@ def learn(table: Dataset, settings: CombinerSettings) -> Combiner:
 
 def _varying(table: Dataset, settings: CombinerSettings) -> np.ndarray:
     """Places of the rankers whose scores are not all the same; a warning tells of the others."""
-    order, names = counted(table), settings.names
+    order, names = canonical(table), settings.names
     values = by_query(settings.normalize, names, table.X[order.rows], order.offsets)
-    values = values[order.weight > 0]
     varies = values.min(axis=0) < values.max(axis=0)
     constant = ", ".join(repr(name) for name, some in zip(names, varies, strict=True) if not some)
     if not varies.any():

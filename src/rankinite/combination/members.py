@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset, FeatureValues, Queries
-from rankinite.errors import DataError, ParameterError, RankiniteError
+from rankinite.errors import ParameterError, RankiniteError
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.ranker import Ranker
-from rankinite.order.canonical import Canonical, canonical
+from rankinite.order.canonical import canonical
 
 Members = dict[str, Any]
 
@@ -78,21 +78,12 @@ def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Datas
     return Dataset.of(queries, FeatureValues(scores_of_members(members, dataset, n_threads)))
 
 
-def counted(table: Dataset) -> Canonical:
-    """The queries that count in the order of their content; an error if there are none."""
-    order = canonical(table)
-    if order.n_rows == 0:
-        raise DataError("no query of this data has a weight: pass data that counts")
-    return order
-
-
 def in_content_order(table: Dataset) -> Dataset:
     """The table with rows and queries in an order that is made of their content.
 
-    So whatever is learned from it does not depend on the order in which the rows came. Queries
-    without weight are left out.
+    So whatever is learned from it does not depend on the order in which the rows came.
     """
-    order = counted(table)
+    order = canonical(table)
     queries = Queries(
         offsets=order.offsets,
         qids=table.qids[order.queries],

@@ -57,8 +57,7 @@ class Normalizer:
             Its features are the scores of the rankers; its rows lie in the order of their content.
         """
         values = by_query(kind, names, table.X, table.offsets)
-        weight = np.ones(table.n_rows) if table.weight is None else table.weight
-        learned = Standardizer.learn(values, np.flatnonzero(weight > 0))
+        learned = Standardizer.learn(values, np.arange(table.n_rows))
         if kind == "none":
             zero, one = np.zeros(len(names)), np.ones(len(names))
             learned = Standardizer(zero, one, learned.low, learned.high)

@@ -19,6 +19,7 @@ from rankinite.data.checks import (
 from rankinite.data.features import Features, FeatureValues
 from rankinite.data.grouping import gathered, group
 from rankinite.data.queries import Queries
+from rankinite.data.weights import rows_that_count
 from rankinite.errors import DataError, ParameterError
 
 _MOST_BINS = 255  # a byte holds a bin, and one more value for "missing"
@@ -44,7 +45,7 @@ class Dataset(Queries):
     qid : array-like of shape (n_rows,) or column name
         The query of each row: integers, strings, any hashable values, in any order.
     weight : array-like of shape (n_rows,) or column name, optional
-        Weight of each row, finite and not negative.
+        Weight of each row, finite and not negative; 0 is as good as absent to learners.
     query_weight : array-like of shape (n_queries,) or mapping, optional
         Weight of each query, in order of first appearance, or a mapping from query id to weight.
     feature_names : sequence of str, optional
@@ -219,11 +220,18 @@ class Dataset(Queries):
 
     def binned(self, max_bins: int = 255) -> BinnedMatrix:
         """The features as bins of at most `max_bins` values, computed once per `max_bins`."""
-        return self.features.bins(max_bins, self.offsets)
+        return self.features.bins(max_bins, self._sample)
 
     def mapper(self, max_bins: int) -> BinMapper:
         """The edges of at most `max_bins` bins; those that there are if there are no values."""
-        return self.features.mapper(max_bins, self.offsets)
+        return self.features.mapper(max_bins, self._sample)
+
+    def _sample(self) -> np.ndarray:
+        """The rows from which the edges of bins are learned: those of whole queries."""
+        from rankinite.binning.sampling import sampled_rows
+
+        counts = rows_that_count(self.weight, self.query_weight, self.query_sizes)
+        return sampled_rows(self.qids, self.offsets, counts)
 
     def save(
         self, path: str | PathLike[str], max_bins: int | None = None, like: Dataset | None = None

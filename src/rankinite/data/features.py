@@ -6,6 +6,7 @@ the sentence that is to be read.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -56,20 +57,20 @@ class FeatureValues:
         """A copy of the given rows, in the given order."""
         return FeatureValues(self.matrix[rows], self.names)
 
-    def bins(self, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
+    def bins(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinnedMatrix:
         """The values in bins of their own, computed once per `max_bins`.
 
         Parameters
         ----------
         max_bins : int
             Most bins of a feature.
-        offsets : ndarray of int64, shape (n_queries + 1,)
-            Where queries begin: the edges are learned from whole queries.
+        sample : function
+            Gives the rows from which the edges are learned, if they have to be.
         """
         if max_bins not in self._bins:
             from rankinite.binning import bin_matrix
 
-            self._bins[max_bins] = bin_matrix(self.matrix, max_bins, offsets)
+            self._bins[max_bins] = bin_matrix(self.matrix, max_bins, sample())
         return self._bins[max_bins]
 
     def bins_by(self, mapper: BinMapper, refusal: str) -> BinnedMatrix:
@@ -78,9 +79,9 @@ class FeatureValues:
 
         return apply_mapper(self.matrix, mapper)
 
-    def mapper(self, max_bins: int, offsets: np.ndarray) -> BinMapper:
+    def mapper(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinMapper:
         """The edges of `bins`."""
-        return self.bins(max_bins, offsets).mapper
+        return self.bins(max_bins, sample).mapper
 
     def notes(self) -> list[str]:
         """What there is to say about the features, for people."""
@@ -96,21 +97,38 @@ class FeatureBins:
         It is not copied.
     names : list of str, optional
         Of the features.
+    check : function, optional
+        Raises an error if the bins are wrong. They may still be in a file, so it is called when
+        they are first used.
     """
 
-    def __init__(self, matrix: BinnedMatrix, names: list[str] | None = None) -> None:
-        self.matrix = matrix
+    def __init__(
+        self,
+        matrix: BinnedMatrix,
+        names: list[str] | None = None,
+        check: Callable[[BinnedMatrix], None] | None = None,
+    ) -> None:
+        self._matrix = matrix
+        self._check = check
         self.names = names
+
+    @property
+    def matrix(self) -> BinnedMatrix:
+        """The bins."""
+        if self._check is not None:
+            self._check(self._matrix)
+            self._check = None
+        return self._matrix
 
     @property
     def n_rows(self) -> int:
         """Number of rows."""
-        return self.matrix.n_rows
+        return self._matrix.n_rows
 
     @property
     def n_features(self) -> int:
         """Number of features."""
-        return self.matrix.n_features
+        return self._matrix.n_features
 
     def values(self, refusal: str = NEEDED) -> NoReturn:
         """There are none: a DataError, in the sentence `refusal`."""
@@ -120,9 +138,9 @@ class FeatureBins:
         """A copy of the given rows, in the given order."""
         return FeatureBins(self.matrix.select_rows(rows), self.names)
 
-    def bins(self, max_bins: int, offsets: np.ndarray) -> BinnedMatrix:
-        """The bins, if there are to be as many as there were; `offsets` are not looked at."""
-        known = self.matrix.mapper.max_bins
+    def bins(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinnedMatrix:
+        """The bins, if there are to be as many as there were; no `sample` is needed."""
+        known = self._matrix.mapper.max_bins
         if max_bins != known:
             raise DataError(
                 f"this dataset was binned with max_bins={known} and holds no feature values, so "
@@ -133,17 +151,17 @@ class FeatureBins:
 
     def bins_by(self, mapper: BinMapper, refusal: str) -> BinnedMatrix:
         """The bins, if they are the given ones; else a DataError, in the sentence `refusal`."""
-        if not self.matrix.mapper.equals(mapper):
+        if not self._matrix.mapper.equals(mapper):
             raise DataError(refusal)
         return self.matrix
 
-    def mapper(self, max_bins: int, offsets: np.ndarray) -> BinMapper:
+    def mapper(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinMapper:
         """The edges of the bins that there are, whatever their number."""
-        return self.matrix.mapper
+        return self._matrix.mapper
 
     def notes(self) -> list[str]:
         """What there is to say about the features, for people."""
-        return [f"binned with max_bins={self.matrix.mapper.max_bins}"]
+        return [f"binned with max_bins={self._matrix.mapper.max_bins}"]
 
 
 Features = FeatureValues | FeatureBins

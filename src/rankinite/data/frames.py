@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from rankinite.data.width import in_gigabytes, memory, usual_width
 from rankinite.errors import DataError
 
 # Rows copied at a time when columns become a C-contiguous matrix: a block of rows stays in cache.
 _BLOCK_ROWS = 4096
 _NUMERIC_KINDS = "biuf"
+# A sparse matrix of fewer values is taken whatever its width, which its maker has set.
+_MANY_VALUES = 1 << 27
 
 
 class Parts(NamedTuple):
@@ -236,7 +239,9 @@ def _array_from_sequence(values: Sequence[Any]) -> np.ndarray:
 def _matrix_from_array(X: Any) -> np.ndarray:
     """A numpy array, a sparse matrix or a nested list as float32 or float64, C-contiguous."""
     if _library(X) == "scipy" and hasattr(X, "toarray"):
-        X = _dense(X)
+        _check_sparse(X)
+        _check_room(X)
+        X = X.toarray()
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(_float_type(X.dtype)), np.nan)
     try:
@@ -257,27 +262,40 @@ def _matrix_from_array(X: Any) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
 
 
-def _dense(X: Any) -> np.ndarray:
-    """A sparse matrix as an array; scipy trusts its indices, and a wrong one ends the process."""
+def _check_sparse(X: Any) -> None:
+    """Refuse a damaged sparse matrix: scipy trusts indices, and a wrong one ends the process."""
     try:
         if X.format in ("csr", "csc", "bsr"):
-            copy.copy(X).check_format(
-                full_check=True
-            )  # of a copy, because it changes what it checks
-            return X.toarray()
+            copy.copy(X).check_format(full_check=True)  # it changes what it checks: so a copy
+            return
         table = X.tocoo()
         sizes = zip((table.row, table.col), table.shape, strict=True)
         inside = all(((at >= 0) & (at < size)).all() for at, size in sizes)
         if not inside or not len(table.row) == len(table.col) == len(table.data):
             raise ValueError("an index lies outside its shape")
-        return table.toarray()
     except (ValueError, IndexError, AttributeError, TypeError) as error:
         raise DataError(f"X is a sparse matrix that is damaged: {error}") from error
-    except MemoryError as error:
+
+
+def _check_room(X: Any) -> None:
+    """Refuse a sparse matrix so wide that one wrong column alone can be the reason."""
+    n_rows, width = X.shape
+    itemsize = max(X.dtype.itemsize, 4)
+    taken = in_gigabytes(n_rows * width, itemsize)
+    if n_rows * width >= _MANY_VALUES and X.nnz < n_rows * width // 16:
+        used = np.unique(X.tocoo().col)
+        usual = usual_width(used, width)
+        if usual is not None:
+            raise DataError(
+                f"X has {width} columns, and nine tenths of those that hold a value are among the "
+                f"first {usual}: all of them would take {taken}, so pass X[:, :n] with the n "
+                "columns that are features"
+            )
+    if n_rows * width * itemsize > memory():
         raise DataError(
-            f"X is a sparse matrix of shape {X.shape}, and there is no memory for it as a dense "
-            "one, which training needs: leave out columns"
-        ) from error
+            f"X of shape {X.shape} would take {taken}, more than there is memory: pass fewer "
+            "columns or rows"
+        )
 
 
 def _matrix_from_columns(names: list[str], columns: list[Any], n_rows: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rankinite._ranges import ranges
+from rankinite.data.weights import on_common_scale
 from rankinite.errors import DataError
 
 if TYPE_CHECKING:
@@ -114,4 +115,35 @@ class Preferences:
             self.other[pairs] + moved,
             self.probability[pairs],
             self.weight[pairs],
+        )
+
+    def select_rows(self, chosen: np.ndarray, query_offsets: np.ndarray) -> Preferences:
+        """The pairs both of whose documents are chosen.
+
+        Parameters
+        ----------
+        chosen : ndarray of bool, shape (n_rows,)
+        query_offsets : ndarray of int64
+            Where the queries that have such rows are in the new dataset.
+        """
+        place = np.cumsum(chosen) - 1
+        pairs = chosen[self.first] & chosen[self.other]
+        return Preferences(
+            query_offsets,
+            place[self.first[pairs]],
+            place[self.other[pairs]],
+            self.probability[pairs],
+            self.weight[pairs],
+        )
+
+    def that_count(self) -> Preferences:
+        """The pairs that weigh more than nothing, with weights by their ratio."""
+        counts = self.weight > 0
+        weight = on_common_scale(self.weight[counts], "the weight of pairs")
+        return Preferences(
+            self.query_offsets,
+            self.first[counts],
+            self.other[counts],
+            self.probability[counts],
+            weight,
         )

@@ -12,6 +12,7 @@ from rankinite._ranges import ranges
 from rankinite.data import frames
 from rankinite.data.checks import check_length, checked_columns, query_weights
 from rankinite.data.grouping import gathered, group
+from rankinite.data.weights import on_common_scale, rows_that_count
 from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Queries:
         qid : array-like of shape (n_rows,)
             The query of each row: integers, strings, any hashable values, in any order.
         weight : array-like of shape (n_rows,), optional
-            Weight of each row, finite and not negative.
+            Weight of each row, finite and not negative; 0 is as good as absent to learners.
         query_weight : array-like of shape (n_queries,) or mapping, optional
             Weight of each query, in order of first appearance, or a mapping from query id to
             weight.
@@ -199,6 +200,45 @@ class Queries:
         part._take_rows(ranges(self.offsets[chosen], sizes))
         return part
 
+    def that_count(self) -> Self:
+        """The same as learners see it: without what weighs nothing, and weights by their ratio.
+
+        Documents of weight 0 and those of queries of weight 0 are left out, with their pairs, and
+        so are pairs of weight 0. Weights that are all the same become None, as if there were none.
+
+        Returns
+        -------
+        Queries or Dataset
+            The same as this is; itself if it has no weights.
+        """
+        if self.weight is None and self.query_weight is None and self.preferences is None:
+            return self
+        counts = rows_that_count(self.weight, self.query_weight, self.query_sizes)
+        part = copy(self)
+        if counts is not None:
+            part._keep_rows(counts)
+        part.weight = on_common_scale(part.weight, "weight")
+        part.query_weight = on_common_scale(part.query_weight, "query_weight")
+        if part.preferences is not None:
+            part.preferences = part.preferences.that_count()
+        return part
+
+    def _keep_rows(self, chosen: np.ndarray) -> None:
+        """Keep some of the rows, bool of shape (n_rows,), and the queries that have any left."""
+        if not chosen.any():
+            raise DataError(
+                "every document has a weight of 0, its own or its query's, and counts as absent: "
+                "give those to learn from a weight above 0"
+            )
+        sizes = np.add.reduceat(chosen, self.offsets[:-1], dtype=np.int64)
+        left = sizes > 0
+        offsets = np.concatenate([[0], np.cumsum(sizes[left])])
+        if self.preferences is not None:
+            self.preferences = self.preferences.select_rows(chosen, offsets)
+        self.offsets, self.qids = offsets, self.qids[left]
+        self.query_weight = gathered(self.query_weight, left)
+        self._take_rows(np.flatnonzero(chosen))
+
     def _take_rows(self, rows: np.ndarray) -> None:
         """Keep only what belongs to some of the rows, in the order in which they are given."""
         self.y, self.weight = gathered(self.y, rows), gathered(self.weight, rows)
@@ -295,7 +335,8 @@ class Queries:
         """The same data with preference pairs, from which a ranker can learn instead of labels.
 
         The pairs may contradict each other, and a pair may come more than once. A pair counts by
-        its weight times that of its query; weights of documents do not apply to pairs.
+        its weight times that of its query; weights of documents do not apply to pairs, but a
+        document of weight 0 is absent from training, and so are its pairs.
 
         Parameters
         ----------

@@ -303,6 +303,34 @@ def features_of_rows(buffer, bodies, first, last, X, any_width):
 
 
 @kernel()
+def mark_columns(first_step, last_step, buffer, bodies, used):
+    """Mark the features that rows have a value of, as far as they can be read.
+
+    Parameters
+    ----------
+    first_step, last_step : int
+        The steps to take, of 64 rows each.
+    buffer : uint8 (n_bytes,)
+    bodies : uint64 (n_rows,)
+        Where the features of each row begin.
+    used : bool (n_features,)
+        Output; an index beyond it is left out.
+    """
+    stop = np.uint64(buffer.shape[0])
+    width = np.uint64(used.shape[0])
+    last = min(last_step * ROWS_AT_ONCE, bodies.shape[0])
+    for row in range(first_step * ROWS_AT_ONCE, last):
+        at = bodies[row]
+        while at < stop and buffer[at] != NEWLINE and buffer[at] != HASH:
+            index, after, is_index = parse_index(buffer, at, stop)
+            if not is_index:
+                break
+            if np.uint64(0) < index <= width:
+                used[index - ONE] = True
+            at = skip_blanks(buffer, skip_token(buffer, after, stop), stop)
+
+
+@kernel()
 def parse_bodies(first_step, last_step, buffer, bodies, X, any_width, faults):
     """Parse the features of rows.
 

@@ -81,14 +81,28 @@ def load_binned(path: Path) -> Dataset:
     queries = Queries(
         offsets=offsets,
         qids=_load_ids(arrays, n_queries, path),
-        y=arrays.read_optional("y", np.float64, n_rows),
-        weight=arrays.read_optional("weight", np.float64, n_rows),
-        query_weight=arrays.read_optional("query_weight", np.float64, n_queries),
+        y=arrays.read_finite("y", n_rows),
+        weight=_load_weight(arrays, "weight", n_rows),
+        query_weight=_load_weight(arrays, "query_weight", n_queries),
         order=order,
         preferences=_load_pairs(arrays, offsets, path),
     )
     names = _load_names(arrays.metadata, bins.n_features, path)
-    return Dataset.of(queries, FeatureBins(bins, names))
+    return Dataset.of(queries, FeatureBins(bins, names, lambda bins: _check_bins(bins, path)))
+
+
+def _check_bins(bins: BinnedMatrix, path: Path) -> None:
+    feature = bins.first_wrong()
+    if feature is not None:
+        last = min(feature + BLOCK, bins.n_features) - 1
+        raise _damaged(path, f"a feature from {feature} to {last} has a bin above its last edge")
+
+
+def _load_weight(arrays: _BinnedFile, name: str, length: int) -> np.ndarray | None:
+    weight = arrays.read_finite(name, length)
+    if weight is not None and (weight < 0).any():
+        raise _damaged(arrays.path, f"the array {name!r} has a negative weight")
+    return weight
 
 
 def _load_pairs(arrays: _BinnedFile, offsets: np.ndarray, path: Path) -> Preferences | None:
@@ -124,7 +138,20 @@ def _load_bins(arrays: _BinnedFile, path: Path) -> BinnedMatrix:
     fits = len(edge_offsets) == n_features + 1 and edge_offsets[0] == 0
     if not fits or edge_offsets[-1] != len(edges) or (np.diff(edge_offsets) < 0).any():
         raise _damaged(path, "the edges of the bins do not fit the features")
+    _check_edges(edges, edge_offsets, max_bins, path)
     return BinnedMatrix(blocks, n_features, BinMapper(edges, edge_offsets, max_bins))
+
+
+def _check_edges(edges: np.ndarray, offsets: np.ndarray, max_bins: int, path: Path) -> None:
+    most = int(np.diff(offsets).max())
+    if most >= max_bins:
+        raise _damaged(path, f"a feature has {most} edges, too many for max_bins={max_bins}")
+    # The last edge of a feature and the first of the next are no neighbours.
+    inner = np.ones(max(len(edges) - 1, 0), bool)
+    borders = offsets[1:-1]
+    inner[borders[(borders > 0) & (borders < len(edges))] - 1] = False
+    if np.isnan(edges).any() or not (edges[1:] > edges[:-1])[inner].all():
+        raise _damaged(path, "the edges of a feature do not ascend")
 
 
 def _load_names(metadata: dict[str, str], n_features: int, path: Path) -> list[str] | None:
@@ -188,6 +215,13 @@ class _BinnedFile:
             raise _damaged(self.path, f"the array {name!r} has {len(array)} values, not {length}")
         return array
 
+    def read_finite(self, name: str, length: int) -> np.ndarray | None:
+        """As `read_optional`, of finite numbers."""
+        array = self.read_optional(name, np.float64, length)
+        if array is not None and not np.isfinite(array).all():
+            raise _damaged(self.path, f"the array {name!r} has a value that is NaN or infinite")
+        return array
+
     def __contains__(self, name: str) -> bool:
         return name in self._arrays
 
@@ -199,6 +233,11 @@ def _damaged(path: Path, reason: str) -> DataError:
 def _id_arrays(qids: np.ndarray) -> dict[str, np.ndarray]:
     """Query ids as arrays: integers as they are, strings as UTF-8 bytes with offsets."""
     ids = qids.tolist()
+    if len(set(ids)) < len(ids):
+        raise DataError(
+            "two queries have the same id, as in a sample with repetitions: give every query an "
+            "id of its own to save them"
+        )
     kinds = set(map(type, ids))
     if kinds == {int} and all(-(2**63) <= qid < 2**63 for qid in ids):
         return {"qids": qids.astype(np.int64)}
@@ -217,7 +256,12 @@ def _load_ids(arrays: _BinnedFile, n_queries: int, path: Path) -> np.ndarray:
         qids = arrays.read("qids", np.int64)
     else:
         text = arrays.read("qid_bytes", np.uint8).tobytes()
-        ends = arrays.read("qid_offsets", np.int64).tolist()
+        places = arrays.read("qid_offsets", np.int64)
+        if len(places) and (
+            places[0] != 0 or places[-1] != len(text) or (np.diff(places) < 0).any()
+        ):
+            raise _damaged(path, "the places of its query ids do not fit their text")
+        ends = places.tolist()
         qids = np.empty(max(len(ends) - 1, 0), dtype=object)
         try:
             qids[:] = [text[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
@@ -225,4 +269,6 @@ def _load_ids(arrays: _BinnedFile, n_queries: int, path: Path) -> np.ndarray:
             raise _damaged(path, "its query ids are not text") from error
     if len(qids) != n_queries:
         raise _damaged(path, f"it has {len(qids)} query ids for {n_queries} queries")
+    if len(set(qids.tolist())) < n_queries:
+        raise _damaged(path, "two of its queries have the same id")
     return qids

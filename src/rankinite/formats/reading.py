@@ -27,6 +27,7 @@ from rankinite.formats.streaming import bin_in_pieces
 from rankinite.formats.svmlight import no_features, read_svmlight
 from rankinite.formats.svmlight_stream import SvmlightSource
 
+_OF_TEXT = np.dtype(np.float64)  # the type of numbers that are text
 _MOST_FEATURES = 2**31 - 1
 # Options that name columns, with their defaults: they are for tables.
 _OF_COLUMNS = {"label": "label", "qid": "qid", "weight": None, "features": None, "document": None}
@@ -75,7 +76,9 @@ def read(
         Number of features of SVMlight text; by default the largest index in the file. Give it
         when a file may lack the last features that another file has.
     dtype : {"float32", "float64"}, optional
-        Type of the feature values in memory, or to which they are rounded before they are binned.
+        Type to which the feature values are rounded. By default they stay what they are in the
+        file: numbers of text and CSV are float64, columns of Parquet float32 if that holds all of
+        them exactly. "float32" takes half the memory, and a warning tells where it merges values.
     max_bins : int, optional
         Most bins of a feature; train with the same number.
     like : Dataset, optional
@@ -195,7 +198,7 @@ class _File:
         """A dataset with its values."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return read_svmlight(self.path, options.n_features, kind)
+            return read_svmlight(self.path, options.n_features, kind or _OF_TEXT)
         read_table = tables.read_parquet if self.kind == PARQUET else tables.read_csv
         return read_table(self.path, options.roles, kind)
 
@@ -203,7 +206,7 @@ class _File:
         """The file as a source of pieces."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return SvmlightSource(self.path, options.n_features, kind)
+            return SvmlightSource(self.path, options.n_features, kind or _OF_TEXT)
         source = tables.ParquetSource if self.kind == PARQUET else tables.CsvSource
         return source(self.path, options.roles, kind)
 
@@ -341,13 +344,13 @@ def _list_of(features: Any) -> list[str] | None:
     return list(features)
 
 
-def _checked_dtype(dtype: Any) -> np.dtype:
+def _checked_dtype(dtype: Any) -> np.dtype | None:
     if dtype is None:
-        return np.dtype(np.float32)
+        return None
     try:
         kind = np.dtype(dtype)
     except (TypeError, ValueError, OverflowError):
         kind = np.dtype(object)
     if kind not in (np.float32, np.float64):
-        raise ParameterError(f"dtype must be 'float32' or 'float64', got {dtype!r}")
+        raise ParameterError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}")
     return kind

@@ -79,7 +79,7 @@ class _PieceOf:
     def __init__(self, piece: Any, chain: ChainedSource, number: int) -> None:
         self._piece, self._chain, self._number = piece, chain, number
         self.n_rows, self.dtype = piece.n_rows, piece.dtype
-        self.feature_names = piece.feature_names
+        self.feature_names, self.weight = piece.feature_names, piece.weight
 
     def ids(self) -> np.ndarray:
         """The query id of every row."""

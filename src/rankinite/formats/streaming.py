@@ -6,7 +6,7 @@ learned, the second bins piece after piece. The result is that of binning all ro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -24,7 +24,7 @@ from rankinite.binning import (
 from rankinite.data.checks import check_length, checked_columns, query_weights
 from rankinite.data.dataset import Dataset
 from rankinite.data.features import FeatureBins
-from rankinite.data.frames import Parts, unpack
+from rankinite.data.frames import Parts, numbers_of, unpack
 from rankinite.data.grouping import arrange, number_ids, runs
 from rankinite.data.queries import Queries
 from rankinite.errors import DataError
@@ -39,11 +39,12 @@ class Part(NamedTuple):
 
 
 class Piece(Protocol):
-    """Consecutive rows of the data."""
+    """Consecutive rows of the data; `weight` has the shape (n_rows,)."""
 
     n_rows: int
     dtype: np.dtype
     feature_names: list[str] | None
+    weight: np.ndarray | None
 
     def ids(self) -> np.ndarray:
         """The query id of every row; raises TextIdError, see there."""
@@ -94,6 +95,7 @@ class ArrayPiece:
         self.n_rows = len(arrays.X)
         self.dtype = arrays.X.dtype
         self.feature_names = arrays.feature_names
+        self.weight = arrays.weight
         for what in ("y", "qid", "weight"):
             values = getattr(arrays, what)
             if values is not None:
@@ -150,7 +152,7 @@ def bin_in_pieces(
         See `Dataset`.
     """
     check_max_bins(max_bins)
-    survey = _survey(source, with_sample=mapper is None)
+    survey = _survey(source, mapper is None, query_weight)
     if survey.n_rows == 0:
         raise DataError(f"{source.name} has no data rows")
     if mapper is None:
@@ -173,18 +175,18 @@ def bin_in_pieces(
     return Dataset.of(queries, FeatureBins(binned, survey.feature_names))
 
 
-def _survey(source: Source, with_sample: bool) -> _Survey:
+def _survey(source: Source, with_sample: bool, query_weight: Any) -> _Survey:
     try:
-        return _Survey(source, with_sample)
+        return _Survey(source, with_sample, query_weight)
     except TextIdError:
         source.ids_as_text = True
-        return _Survey(source, with_sample)
+        return _Survey(source, with_sample, query_weight)
 
 
 class _Survey:
     """The first pass: queries, and the rows of the sample."""
 
-    def __init__(self, source: Source, with_sample: bool) -> None:
+    def __init__(self, source: Source, with_sample: bool, query_weight: Any) -> None:
         self.n_rows = 0
         self.feature_names: list[str] | None = None
         self._source = source
@@ -192,7 +194,11 @@ class _Survey:
         self._new_ids: list[np.ndarray] = []
         self._run_queries: list[np.ndarray] = []
         self._run_sizes: list[np.ndarray] = []
-        self._query_sizes = np.zeros(0, np.int64)
+        self._query_weight = query_weight
+        # Of every query so far: its key, whether it weighs nothing, and its rows that count.
+        self._keys = np.zeros(0, np.uint64)
+        self._absent = np.zeros(0, bool)
+        self._counted = np.zeros(0, np.int64)
         self._limit = sampling.ANY_KEY
         # Matrices with the key of each row's query.
         self._kept: list[tuple[np.ndarray, np.ndarray]] = []
@@ -236,10 +242,19 @@ class _Survey:
         self._new_ids.append(new_ids)
         self._run_queries.append(queries)
         self._run_sizes.append(sizes)
-        counts = np.bincount(queries, weights=sizes, minlength=len(self._numbers))
-        self._query_sizes = np.pad(self._query_sizes, (0, len(self._numbers) - n_known))
-        self._query_sizes += counts.astype(np.int64)
+        self._keys = np.append(self._keys, sampling.query_keys(new_ids))
+        self._absent = np.append(self._absent, self._without_weight(new_ids, n_known))
         return queries, sizes
+
+    def _without_weight(self, new_ids: np.ndarray, n_known: int) -> np.ndarray:
+        """Which of the new queries have a weight of 0; what else is wrong is told at the end."""
+        given = self._query_weight
+        if given is None:
+            return np.zeros(len(new_ids), bool)
+        if isinstance(given, Mapping):
+            return np.array([given.get(qid, 1) == 0 for qid in new_ids.tolist()], bool)
+        weights = numbers_of(given, "query_weight")[n_known : n_known + len(new_ids)]
+        return np.pad(weights, (0, len(new_ids) - len(weights)), constant_values=1.0) == 0
 
     def _add_names(self, piece: Piece) -> None:
         if self.n_rows and piece.feature_names != self.feature_names:
@@ -250,11 +265,16 @@ class _Survey:
         self.feature_names = piece.feature_names
 
     def _add_to_sample(self, piece: Piece, queries: np.ndarray, sizes: np.ndarray) -> None:
-        keys = sampling.query_keys(len(self._numbers))
-        known = keys <= self._limit
-        self._limit = sampling.largest_key(keys[known], self._query_sizes[known])
-        keys_of_rows = np.repeat(keys[queries], sizes)
-        rows = np.flatnonzero(keys_of_rows <= self._limit)
+        queries_of_rows = np.repeat(queries, sizes)
+        counts = ~self._absent[queries_of_rows]
+        if piece.weight is not None:
+            counts &= piece.weight > 0
+        self._counted = np.pad(self._counted, (0, len(self._keys) - len(self._counted)))
+        self._counted += np.bincount(queries_of_rows[counts], minlength=len(self._keys))
+        known = self._keys <= self._limit
+        self._limit = sampling.largest_key(self._keys[known], self._counted[known])
+        keys_of_rows = self._keys[queries_of_rows]
+        rows = np.flatnonzero(counts & (keys_of_rows <= self._limit))
         X = piece.some_features(rows)
         if self._kept and X.shape[1] != self._kept[0][0].shape[1] and not self._source.may_widen:
             raise DataError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,14 +9,21 @@ import numpy as np
 
 from rankinite._numba import even_blocks, in_threads
 from rankinite.data.dataset import Dataset
+from rankinite.data.width import in_gigabytes, memory, usual_width
 from rankinite.errors import DataError
 from rankinite.formats import _svmlight_kernels as kernels
 from rankinite.formats._token_kernels import NEWLINE
 from rankinite.formats.files import read_bytes
+from rankinite.formats.narrowing import some_rows, warn_of_merged
 
 _PIECE_BYTES = 1 << 18
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _TOKEN_SHOWN = 40
+# A matrix of fewer values is made whatever its width, and so is one that the text may well fill:
+# a pair of index and value takes four bytes at least.
+_FEW_VALUES = 1 << 24
+_BYTES_OF_PAIR = 4
+_FILLED = 16
 
 LineCounter = Callable[[], int]
 
@@ -53,7 +59,7 @@ def parse_svmlight(
     buffer: np.ndarray,
     name: str,
     n_features: int | None = None,
-    dtype: np.dtype | type = np.float32,
+    dtype: np.dtype | type = np.float64,
     piece_bytes: int = _PIECE_BYTES,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Parse SVMlight text.
@@ -79,7 +85,8 @@ def parse_svmlight(
         raise DataError(f"{name} has no data rows")
     width = text.likely_width() if n_features is None else n_features
     while True:
-        check_width(name, text.n_rows, width, np.dtype(dtype).itemsize)
+        check_width = text.check_room if n_features else text.check_width
+        check_width(width, text.n_rows, np.dtype(dtype).itemsize)
         X = np.empty((text.n_rows, width), dtype=dtype)
         largest = text.parse_features(X, may_widen=n_features is None)
         if largest <= width:
@@ -87,6 +94,8 @@ def parse_svmlight(
         width = largest
     if width == 0:
         raise DataError(no_features(name))
+    if dtype == np.float32:
+        text.warn_of_merged(width)
     return X, text.y, text.integer_ids() if text.has_integer_ids else text.text_ids()
 
 
@@ -149,12 +158,70 @@ class TextRows:
         """Raise a DataError if a label or a query id cannot be read."""
         if (self._head_faults[:, 0] != kernels.FINE).any():
             # The first fault is told, and it may be in the features of an earlier row.
-            self.parse_features(np.empty((self.n_rows, 0), np.float32), may_widen=True)
+            self.parse_features(np.empty((self.n_rows, 0)), may_widen=True)
 
     def likely_width(self) -> int:
         """The largest index in some of the rows."""
         some = np.linspace(0, self.n_rows - 1, min(self.n_rows, 1000)).astype(np.int64)
-        return self._parse(self._bodies[some], np.empty((len(some), 0), np.float32), True)[1]
+        return self._parse(self._bodies[some], np.empty((len(some), 0)), True)[1]
+
+    def check_width(self, width: int, n_rows: int, itemsize: int) -> None:
+        """Refuse a width that some wrong index asks for, or that memory cannot hold.
+
+        Parameters
+        ----------
+        width : int
+            The largest index.
+        n_rows : int
+            Rows of the matrix that is to be filled, with those of other pieces of the text.
+        itemsize : int
+            Bytes of a value of it.
+        """
+        room = _FILLED * len(self._buffer) // _BYTES_OF_PAIR
+        if n_rows * width >= _FEW_VALUES and self.n_rows * width > room:
+            used = np.zeros(width, bool)
+            blocks = even_blocks(_n_steps(self.n_rows))
+            in_threads(kernels.mark_columns, blocks, self._buffer, self._bodies, used)
+            columns = np.flatnonzero(used)
+            usual = usual_width(columns, width)
+            if usual is not None:
+                raise DataError(
+                    f"{self._name}, line {self._line_of_largest()}: the feature index {width} is "
+                    f"far above the others (of {len(columns)} features nine tenths are numbered up "
+                    f"to {usual}), and {n_rows} rows so wide would take "
+                    f"{in_gigabytes(n_rows * width, itemsize)}: mend the line, or pass "
+                    f"n_features={width} if it is right"
+                )
+        self.check_room(width, n_rows, itemsize)
+
+    def check_room(self, width: int, n_rows: int, itemsize: int) -> None:
+        """Refuse a matrix that memory cannot hold: it would end the process later."""
+        if n_rows * width * itemsize > memory():
+            raise DataError(
+                f"{self._name}: {n_rows} rows with feature indices up to {width} do not fit into "
+                f"memory, they take {in_gigabytes(n_rows * width, itemsize)}; "
+                "pass n_features= to have the lines with a larger index reported"
+            )
+
+    def _line_of_largest(self) -> int:
+        """The line with the largest index; an error if a line cannot be read."""
+        nothing = np.empty((self.n_rows, 0))
+        self.parse_features(nothing, may_widen=True)
+        step = int(np.argmax(self._parse(self._bodies, nothing, True)[0][:, 2]))
+        bodies = self._bodies[step * kernels.ROWS_AT_ONCE :][: kernels.ROWS_AT_ONCE]
+        largest = [self._parse(bodies[k : k + 1], nothing[:1], True)[1] for k in range(len(bodies))]
+        return self._line_at(bodies[np.argmax(largest)])
+
+    def _line_at(self, at: int) -> int:
+        return self._lines_before() + count_lines(self._buffer[:at]) + 1
+
+    def warn_of_merged(self, width: int) -> None:
+        """Warn of features that float32 cannot hold."""
+        some = some_rows(self.n_rows, width)
+        X = np.zeros((len(some), width))
+        self._parse(self._bodies[some], X, True)
+        columns = ((f"feature {j + 1}", X[:, j]) for j in range(width))
+        warn_of_merged(columns, self._name, stacklevel=4)
 
     def parse_features(
         self, X: np.ndarray, rows: slice | np.ndarray | None = None, *, may_widen: bool
@@ -201,7 +268,7 @@ class TextRows:
         if not len(faults):
             return
         fault, at = faults[np.argmin(faults[:, 1])].tolist()
-        line = self._lines_before() + count_lines(self._buffer[:at]) + 1
+        line = self._line_at(at)
         token = _token(self._buffer, at)
         message = _MESSAGES[fault].format(
             token=token,
@@ -242,23 +309,6 @@ def count_lines(buffer: np.ndarray) -> int:
 def no_features(name: str) -> str:
     """What to say about text without features."""
     return f"{name} has no features: no line has an index:value"
-
-
-def check_width(name: str, n_rows: int, width: int, itemsize: int) -> None:
-    """Refuse a matrix that memory cannot hold: one absurd index would end the process later."""
-    if n_rows * width * itemsize > _memory():
-        raise DataError(
-            f"{name}: {n_rows} rows with feature indices up to {width} do not fit into memory; "
-            "pass n_features= to have the lines with a larger index reported"
-        )
-
-
-def _memory() -> int:
-    """Bytes of memory of this machine, or a bound that always holds where it does not tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 1 << 46
 
 
 def _token(buffer: np.ndarray, start: int) -> str:

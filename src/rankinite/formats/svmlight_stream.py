@@ -10,7 +10,7 @@ import numpy as np
 
 from rankinite.formats.files import read_chunks
 from rankinite.formats.streaming import Part, TextIdError
-from rankinite.formats.svmlight import LineCounter, TextRows, check_width, count_lines, without_mark
+from rankinite.formats.svmlight import LineCounter, TextRows, count_lines, without_mark
 
 _CHUNK_BYTES = 1 << 25
 _VALUES_AT_ONCE = 1 << 22
@@ -33,6 +33,10 @@ class SvmlightSource:
     ----------
     largest_index : int
         The largest index that was seen.
+    may_merge : bool
+        Whether values may fall together in float32, of which no warning has told yet.
+    n_rows : int
+        Rows up to the end of the present piece.
     """
 
     def __init__(
@@ -46,7 +50,9 @@ class SvmlightSource:
         self.may_widen = n_features is None
         self.ids_as_text = False
         self.largest_index = 0
+        self.n_rows = 0
         self.dtype = dtype
+        self.may_merge = dtype == np.float32
         self._n_features = n_features
         self._path, self._chunk_bytes = path, chunk_bytes
 
@@ -57,8 +63,11 @@ class SvmlightSource:
 
     def pieces(self) -> Iterator[TextPiece]:
         """Read the file from its start."""
+        self.n_rows = 0
         for number, chunk in enumerate(self._chunks()):
-            yield TextPiece(self, TextRows(chunk, self.name, self._lines_before(number)))
+            text = TextRows(chunk, self.name, self._lines_before(number))
+            self.n_rows += text.n_rows
+            yield TextPiece(self, text)
 
     def _chunks(self) -> Iterator[np.ndarray]:
         for number, chunk in enumerate(read_chunks(self._path, self._chunk_bytes)):
@@ -73,6 +82,7 @@ class TextPiece:
     """The rows of a chunk of text."""
 
     feature_names = None
+    weight = None
 
     def __init__(self, source: SvmlightSource, text: TextRows) -> None:
         text.check_heads()
@@ -104,12 +114,19 @@ class TextPiece:
     def _parse(self, rows: slice | np.ndarray, n_rows: int) -> np.ndarray:
         source = self._source
         if source.width == 0:
-            source.largest_index = self._text.likely_width()
+            self._widen(self._text.likely_width())
         while True:
-            width = source.width
-            check_width(source.name, n_rows, width, source.dtype.itemsize)
-            X = np.empty((n_rows, width), source.dtype)
+            X = np.empty((n_rows, source.width), source.dtype)
             largest = self._text.parse_features(X, rows, may_widen=source.may_widen)
-            source.largest_index = max(largest, source.largest_index)
-            if source.width == width:
+            if largest <= X.shape[1]:
+                source.largest_index = max(largest, source.largest_index)
+                if source.may_merge:
+                    source.may_merge = False  # told once
+                    self._text.warn_of_merged(source.width)
                 return X
+            self._widen(largest)
+
+    def _widen(self, width: int) -> None:
+        """Let the file be so wide, if that is not absurd; a bin of a value takes a byte."""
+        self._text.check_width(width, self._source.n_rows, 1)
+        self._source.largest_index = width

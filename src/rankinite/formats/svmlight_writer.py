@@ -20,7 +20,7 @@ def write_svmlight(data: Any, path: str | PathLike[str], y: Any = None, qid: Any
     """Write ``label qid:ID index:value ...`` lines, in the caller's row order.
 
     Zeros are left out, missing values are written ``nan``, and every number in the shortest form
-    that reads back as the same number of its type. Weights and feature names have no place in
+    that reads back as the same number. Weights and feature names have no place in
     the format. Rows without labels get the label 0.
 
     Parameters
@@ -63,7 +63,8 @@ def _format_rows(X: np.ndarray, y: np.ndarray, ids: np.ndarray) -> bytes:
 
     row, column = np.nonzero(X)
     prefixes = pa.array([f" {index}:" for index in range(1, X.shape[1] + 1)], pa.string())
-    values = pc.cast(pa.array(X[row, column]), pa.string())
+    # The shortest form of a float32 reads back as another float64.
+    values = pc.cast(pa.array(X[row, column].astype(np.float64, copy=False)), pa.string())
     pairs = pc.binary_join_element_wise(prefixes.take(pa.array(column)), values, "")
     ends = np.searchsorted(row, np.arange(len(X) + 1))
     features = pc.binary_join(pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pairs), "")

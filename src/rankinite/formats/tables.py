@@ -15,6 +15,7 @@ from rankinite.data.frames import check_distinct, ids_of, listed, unpack
 from rankinite.errors import DataError
 from rankinite.formats.files import first_line, one_line, open_input
 from rankinite.formats.kinds import PARQUET, TSV, kind_of
+from rankinite.formats.narrowing import some_rows, warn_of_merged
 from rankinite.formats.streaming import ArrayPiece, TextIdError
 
 _VALUES_AT_ONCE = 1 << 22
@@ -81,20 +82,20 @@ class Roles:
                 )
 
 
-def read_parquet(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
-    """Read the columns that are needed from a Parquet file."""
+def read_parquet(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
+    """Read the columns that are needed from a Parquet file; None keeps their types."""
     with _parquet_file(path, roles) as (file, columns):
         table = file.read(columns=columns)
     return _to_dataset(table, roles, path, dtype)
 
 
-def read_csv(path: Path, roles: Roles, dtype: np.dtype) -> Dataset:
+def read_csv(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
     """Read a CSV or TSV file with a header line, decompressed if need be."""
     from pyarrow import csv
 
     with _csv_errors(path):
         form = _csv_form(path)
-        options = _csv_options(path, roles, dtype)
+        options = _csv_options(path, roles)
         with open_input(path) as stream:
             table = csv.read_csv(stream, *form, convert_options=options)
     return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
@@ -164,16 +165,17 @@ class TableSource:
     ----------
     path : Path
     roles : Roles
-    dtype : dtype
+    dtype : dtype or None
         float32 or float64: the type that values are rounded to before they are binned.
     """
 
     may_widen = False
 
-    def __init__(self, path: Path, roles: Roles, dtype: np.dtype) -> None:
+    def __init__(self, path: Path, roles: Roles, dtype: np.dtype | None) -> None:
         self.name = str(path)
         self.ids_as_text = False
         self._path, self._roles, self._dtype = path, roles, dtype
+        self._looked_at = False
 
     @abstractmethod
     def _tables(self) -> Iterator[Any]:
@@ -182,6 +184,9 @@ class TableSource:
     def pieces(self) -> Iterator[ArrayPiece]:
         """Read the file from its start."""
         for table in self._tables():
+            if not self._looked_at:
+                self._looked_at = True  # a warning tells it once
+                _warn_of_merged(table, self._roles, self._path, self._dtype)
             features, columns = _columns(table, self._roles, self._path, self._dtype)
             try:
                 yield ArrayPiece(unpack(features, columns["y"], columns["qid"], columns["weight"]))
@@ -210,7 +215,7 @@ class CsvSource(TableSource):
 
         with _csv_errors(self._path):
             form = _csv_form(self._path, _BYTES_AT_ONCE)
-            options = _csv_options(self._path, self._roles, self._dtype)
+            options = _csv_options(self._path, self._roles)
             with open_input(self._path) as stream:
                 for batch in csv.open_csv(stream, *form, convert_options=options):
                     yield _with_ids(pa.Table.from_batches([batch]), self._roles, self._ids)
@@ -284,13 +289,13 @@ def _csv_schema(path: Path) -> Any:
         return csv.open_csv(stream, *_csv_form(path)).schema
 
 
-def _csv_options(path: Path, roles: Roles, dtype: np.dtype) -> Any:
+def _csv_options(path: Path, roles: Roles) -> Any:
     from pyarrow import csv
 
     guessed = _csv_schema(path)
     roles.check(guessed.names, path)
     return csv.ConvertOptions(
-        column_types=_csv_types(guessed, roles, dtype),
+        column_types=_csv_types(guessed, roles),
         include_columns=_needed(roles, guessed.names),
     )
 
@@ -300,7 +305,7 @@ def _needed(roles: Roles, columns: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for name in names if name is not None))
 
 
-def _csv_types(guessed: Any, roles: Roles, dtype: np.dtype) -> dict[str, Any]:
+def _csv_types(guessed: Any, roles: Roles) -> dict[str, Any]:
     """Types for all numeric columns: pyarrow guesses from the first rows only.
 
     A column that begins with whole numbers may go on with fractions, and ids that begin with
@@ -315,7 +320,7 @@ def _csv_types(guessed: Any, roles: Roles, dtype: np.dtype) -> dict[str, Any]:
     for name in roles.features(guessed.names):
         kind = guessed.field(name).type
         if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind):
-            types[name] = pa.from_numpy_dtype(dtype)
+            types[name] = pa.float64()
     return types
 
 
@@ -344,9 +349,10 @@ def _csv_texts(column: Any) -> Any:
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column)
 
 
-def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype) -> Dataset:
+def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype | None) -> Dataset:
     if table.num_rows == 0:
         raise DataError(f"{path} has no data rows")
+    _warn_of_merged(table, roles, path, dtype)
     features, columns = _columns(table, roles, path, dtype)
     try:
         return Dataset(features, **columns)
@@ -355,7 +361,7 @@ def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype) -> Datase
 
 
 def _columns(
-    table: Any, roles: Roles, path: Path, dtype: np.dtype
+    table: Any, roles: Roles, path: Path, dtype: np.dtype | None
 ) -> tuple[Any, dict[str, Any | None]]:
     """The features of a table, and its columns y, qid and weight (None: there is no such)."""
     features = roles.features(table.column_names)
@@ -363,10 +369,28 @@ def _columns(
         raise DataError(f"{path} has no feature columns: its columns are {table.column_names}")
     names = {"y": roles.label, "qid": roles.qid, "weight": roles.weight}
     columns = {key: None if name is None else table.column(name) for key, name in names.items()}
-    return _narrowed(table.select(features), dtype), columns
+    chosen = table.select(features)
+    return chosen if dtype is None else _rounded(chosen, dtype), columns
 
 
-def _narrowed(table: Any, dtype: np.dtype) -> Any:
+def _warn_of_merged(table: Any, roles: Roles, path: Path, dtype: np.dtype | None) -> None:
+    """Warn of columns that float32 is asked for and cannot hold."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if dtype != np.float32 or table.num_rows == 0:
+        return
+    some = pa.array(some_rows(table.num_rows))
+    wide = (pa.float64(), pa.int32(), pa.uint32(), pa.int64(), pa.uint64())
+    columns = (
+        (f"column {name!r}", pc.cast(table.column(name).take(some), pa.float64(), safe=False))
+        for name in roles.features(table.column_names)
+        if table.schema.field(name).type in wide
+    )
+    warn_of_merged(((name, values.to_numpy()) for name, values in columns), str(path), 4)
+
+
+def _rounded(table: Any, dtype: np.dtype) -> Any:
     """Numbers as `dtype`, column by column, so that no wider matrix is ever made."""
     import pyarrow as pa
     import pyarrow.compute as pc

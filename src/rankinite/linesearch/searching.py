@@ -148,8 +148,8 @@ class LineSearcher:
         self._offsets = np.ascontiguousarray(dataset.offsets, np.int64)
         self._blocks = query_blocks(self._offsets, rows_a_block=2_000)
         self._weights = np.ones(dataset.n_queries)
-        if dataset.query_weight is not None:
-            self._weights = np.ascontiguousarray(dataset.query_weight, np.float64)
+        if self._evaluator.weight is not None:
+            self._weights = np.ascontiguousarray(self._evaluator.weight, np.float64)
         blank = self._evaluator.blank
         if not (self._weights[~blank] > 0).any():
             raise DataError(

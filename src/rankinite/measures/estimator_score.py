@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.data.weights import in_range
 from rankinite.measures.evaluation import evaluate
 from rankinite.measures.protocol import Measure
 from rankinite.models.ranker import training_data
@@ -25,8 +26,10 @@ def estimator_score(
         A query counts by the mean of its rows' weights, as in LightGBM, times its own.
     """
     dataset = training_data(X, y, qid, sample_weight, query_weight)
-    if sample_weight is not None and dataset.weight is not None:
-        means = np.add.reduceat(dataset.weight, dataset.offsets[:-1]) / dataset.query_sizes
+    weight = in_range(dataset.weight)
+    if sample_weight is not None and weight is not None:
+        means = np.add.reduceat(weight, dataset.offsets[:-1]) / dataset.query_sizes
+        own = in_range(dataset.query_weight)
         dataset = copy(dataset)
-        dataset.query_weight = means * (1.0 if query_weight is None else dataset.query_weight)
+        dataset.query_weight = means if own is None else means * own
     return evaluate(model, dataset, by)[by]

@@ -11,6 +11,7 @@ import numpy as np
 
 from rankinite._text_table import aligned
 from rankinite.data import Queries
+from rankinite.data.weights import in_range
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
@@ -54,7 +55,7 @@ class Evaluator:
         self._qids = dataset.qids
         self.measure = measure(spec)
         self.judged: Judged | None = None
-        self.weight = dataset.query_weight
+        self.weight = in_range(dataset.query_weight)
         self._of_pairs: PairValues | None = None
         if isinstance(self.measure, PairMeasure):
             self._of_pairs = PairValues(self.measure, dataset, sigma)

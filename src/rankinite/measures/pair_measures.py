@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from copy import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
+from rankinite.data.weights import in_range
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures._pair_measure_kernels import pair_costs, pair_hits, pair_masses
 from rankinite.measures.protocol import Measure
@@ -106,8 +108,9 @@ class PairValues:
                 f"the data has no preferences, on which {measure} is measured: "
                 "add them by with_preferences"
             )
-        self._measure, self._pairs, self._sigma = measure, dataset.preferences, sigma
+        self._measure, self._pairs, self._sigma = measure, copy(dataset.preferences), sigma
         pairs = self._pairs
+        pairs.weight = in_range(pairs.weight)
         self.masses = np.empty(dataset.n_queries)
         in_threads(
             pair_masses,

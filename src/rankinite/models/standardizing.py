@@ -10,7 +10,6 @@ import numpy as np
 from rankinite._numba import in_threads
 from rankinite.errors import ModelFileError
 from rankinite.models._standardizing_kernels import add_powers, standardize, value_ranges
-from rankinite.order.canonical import Canonical
 
 # Rows that are added up one after the other. Blocks do not depend on the number of threads, so
 # neither do the sums.
@@ -65,11 +64,6 @@ class Standardizer:
         varies = (low < high) & (deviation > 1e-300)
         scale = np.divide(1.0, deviation, out=zero, where=varies)
         return cls(mean, scale, low, high)
-
-    @classmethod
-    def of(cls, X: np.ndarray, order: Canonical) -> Standardizer:
-        """Take mean and scale of the documents of a dataset that have a weight above 0."""
-        return cls.learn(X, order.rows[order.weight > 0])
 
     @property
     def n_features(self) -> int:

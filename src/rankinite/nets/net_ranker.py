@@ -70,7 +70,7 @@ class NetRanker(Learner):
         if not by_pairs:
             _ = dataset.labels  # an error if there are none
         order = canonical(dataset, before, by_pairs=by_pairs)
-        standardizer = Standardizer.of(X, order)
+        standardizer = Standardizer.learn(X, order.rows)
         rows = TrainingRows(
             order,
             standardizer.transform(X, order.rows),

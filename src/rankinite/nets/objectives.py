@@ -126,9 +126,6 @@ class LambdaRankObjective:
     ) -> None:
         self._rows = rows
         order = rows.order
-        self._useful = np.empty(0, np.int64)
-        if order.n_queries == 0:
-            return
         self._lambdas = LambdaGradients(
             measure.resolve(order.labels),
             order.labels,
@@ -200,8 +197,6 @@ def _label_pairs(order: Canonical) -> tuple[np.ndarray, np.ndarray]:
     """The number of pairs of each query, and for each document where worse labels begin."""
     sizes = np.diff(order.offsets)
     lower = _first_worse(order.labels, order.offsets)
-    if len(sizes) == 0:
-        return np.zeros(0), lower
     n_worse = np.repeat(sizes, sizes) - lower
     return np.add.reduceat(n_worse, order.offsets[:-1]).astype(np.float64), lower
 

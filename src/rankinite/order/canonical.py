@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import hashlib
 import math
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
 
 from rankinite._numba import even_blocks, in_threads, query_blocks
-from rankinite._ranges import ranges
 from rankinite.data.dataset import Dataset
 from rankinite.data.preferences import Preferences
 from rankinite.data.queries import Queries
@@ -26,10 +26,9 @@ from rankinite.order.row_keys import bits
 
 @dataclass(frozen=True, eq=False)
 class Canonical:
-    """The queries of a dataset that count, in the order of their content.
+    """The queries of a dataset in the order of their content.
 
-    Queries without weight (their own is 0, or those of all their documents) are left out: they
-    are as good as absent. The documents of a query come from the best label down.
+    The documents of a query come from the best label down.
 
     Attributes
     ----------
@@ -44,7 +43,7 @@ class Canonical:
     weight : ndarray of float64, shape (n_rows,)
         Of each document; the mean of those above 0 is 1.
     query_weight : ndarray of float64, shape (n_queries,)
-        Of each query; their mean is 1.
+        Of each query; the mean of those above 0 is 1.
     keys : ndarray of uint64, shape (n_rows,)
         A random number of each document, made of its content and its query's.
     query_keys : ndarray of uint64, shape (n_queries,)
@@ -69,12 +68,12 @@ class Canonical:
 
     @property
     def n_rows(self) -> int:
-        """Number of documents that are left."""
+        """Number of documents."""
         return len(self.rows)
 
     @property
     def n_queries(self) -> int:
-        """Number of queries that are left."""
+        """Number of queries."""
         return len(self.queries)
 
     @property
@@ -100,26 +99,19 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     Parameters
     ----------
     dataset : Dataset
-        With feature values.
+        With feature values; for learning, what `Queries.that_count` leaves of it.
     columns : ndarray of float64, shape (n_rows,)
         What else belongs to a document, such as the scores of a base model, in stored order.
     by_pairs : bool
         The dataset is learned from its preferences, not from labels.
     """
-    X = dataset.X
-    document_weight = None if by_pairs else dataset.weight
-    queries = _queries_that_count(dataset, document_weight)
-    sizes = dataset.query_sizes[queries]
-    rows = ranges(dataset.offsets[queries], sizes)
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    labels = np.zeros(len(rows)) if by_pairs or dataset.y is None else dataset.y[rows]
-    weight = _with_mean_one(None if document_weight is None else document_weight[rows], len(rows))
-    query_weight = _with_mean_one(
-        None if dataset.query_weight is None else dataset.query_weight[queries], len(queries)
-    )
-    extras = [labels, weight, np.repeat(query_weight, sizes), *(c[rows] for c in columns)]
-    keys = _document_keys(X, rows, offsets, extras)
-    pairs = _pairs_of(dataset, queries, offsets) if by_pairs else None
+    n_rows, offsets, sizes = dataset.n_rows, dataset.offsets, dataset.query_sizes
+    labels = np.zeros(n_rows) if by_pairs or dataset.y is None else dataset.y
+    weight = _with_mean_one(None if by_pairs else dataset.weight, n_rows)
+    query_weight = _with_mean_one(dataset.query_weight, dataset.n_queries)
+    extras = [labels, weight, np.repeat(query_weight, sizes), *columns]
+    keys = _document_keys(dataset.X, offsets, extras)
+    pairs = _pairs_of(dataset) if by_pairs else None
     if pairs is not None:
         # Documents of equal keys stand in for each other in their pairs too.
         add_pairs(pairs.first, pairs.other, bits(pairs.probability, pairs.weight), keys)
@@ -130,8 +122,8 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     by_content = np.lexsort((keys, -labels, np.repeat(place, sizes)))
     offsets = np.concatenate([[0], np.cumsum(sizes[order])])
     return Canonical(
-        rows=rows[by_content],
-        queries=queries[order],
+        rows=by_content,
+        queries=order,
         offsets=offsets,
         labels=labels[by_content],
         weight=weight[by_content],
@@ -143,52 +135,38 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     )
 
 
-def _queries_that_count(dataset: Queries, weight: np.ndarray | None) -> np.ndarray:
-    counts = dataset.query_sizes > 0
-    if dataset.query_weight is not None:
-        counts &= dataset.query_weight > 0
-    if weight is not None:
-        before = np.concatenate([[0], np.cumsum(weight > 0)])[dataset.offsets]
-        counts &= np.diff(before) > 0
-    return np.flatnonzero(counts)
-
-
 def _with_mean_one(weight: np.ndarray | None, n: int) -> np.ndarray:
     """Weights divided by the mean of those above 0, which is the same in any order."""
-    if weight is None or n == 0:
+    if weight is None:
         return np.ones(n)
     # A power of two first: it cannot overflow, and leaves all but the mean's own bits alone.
-    largest = math.frexp(float(weight.max()))[1]
+    largest = math.frexp(float(weight.max(initial=0.0)))[1]
     weight = np.ldexp(weight, -largest)
     positive = weight[weight > 0]
-    return weight / (math.fsum(positive) / len(positive))
+    return weight / (math.fsum(positive) / len(positive)) if len(positive) else weight
 
 
-def _document_keys(
-    X: np.ndarray, rows: np.ndarray, offsets: np.ndarray, extras: list[np.ndarray]
-) -> np.ndarray:
-    hashes = np.empty(len(rows), np.uint64)
+def _document_keys(X: np.ndarray, offsets: np.ndarray, extras: list[np.ndarray]) -> np.ndarray:
+    hashes = np.empty(len(X), np.uint64)
 
     def hash_block(first: int, last: int) -> None:
-        block = np.ascontiguousarray(X[rows[first:last]], dtype=np.float64)
+        block = np.ascontiguousarray(X[first:last], dtype=np.float64)
         value_hashes(block, hashes[first:last])
 
-    # A block is copied as float64: the more of them, the less memory.
-    in_threads(hash_block, even_blocks(len(rows), most=1 + len(rows) // 4096))
-    keys = np.empty(len(rows), np.uint64)
-    nothing = np.empty((0, len(rows), 2), np.uint64)
+    # A block of float32 is copied as float64: the more of them, the less memory.
+    in_threads(hash_block, even_blocks(len(X), most=1 + len(X) // 4096))
+    keys = np.empty(len(X), np.uint64)
+    nothing = np.empty((0, len(X), 2), np.uint64)
     words = np.concatenate([hashes[np.newaxis], bits(*extras)])
     in_threads(content_keys, query_blocks(offsets), nothing, words, offsets, keys)
     return keys
 
 
-def _pairs_of(dataset: Queries, queries: np.ndarray, offsets: np.ndarray) -> Preferences | None:
-    """The pairs of some queries, whose rows are to lie one query after the other."""
-    if dataset.preferences is None or len(queries) == 0:
+def _pairs_of(dataset: Queries) -> Preferences | None:
+    if dataset.preferences is None or dataset.preferences.n_pairs == 0:
         return None
-    pairs = dataset.preferences.select_queries(queries, offsets)
-    if pairs is not None and pairs.weight.any():
-        pairs.weight = _with_mean_one(pairs.weight, pairs.n_pairs)
+    pairs = copy(dataset.preferences)
+    pairs.weight = _with_mean_one(pairs.weight, pairs.n_pairs)
     return pairs
 
 
@@ -203,8 +181,6 @@ def _moved(pairs: Preferences, order: np.ndarray, offsets: np.ndarray) -> Prefer
 
 def _query_keys(keys: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """A sum of the documents' keys, which wraps around, so their order does not matter."""
-    if len(offsets) == 1:
-        return np.empty(0, np.uint64)
     return np.add.reduceat(keys, offsets[:-1])
 
 

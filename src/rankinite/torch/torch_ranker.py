@@ -192,7 +192,7 @@ class TorchRanker(Learner):
 
     def _standardizer_of(self, X: np.ndarray, order: Canonical) -> Standardizer | None:
         if self.standardize:
-            return Standardizer.of(X, order)
+            return Standardizer.learn(X, order.rows)
         bad = np.argwhere(~np.isfinite(X[order.rows]))
         if len(bad):
             raise DataError(

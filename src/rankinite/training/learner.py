@@ -138,7 +138,7 @@ class Learner(Ranker):
             on.
         """
         self.check_params()
-        dataset = training_data(X, y, qid, sample_weight, query_weight)
+        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
