@@ -224,7 +224,7 @@ def test_sparse_matrices_that_are_damaged(kind, array, at, value):
         Dataset(matrix, qid=[1] * 6)
 
 
-def test_sparse_coordinates_out_of_range_or_too_many():
+def test_sparse_coordinates_out_of_range():
     matrix = sp.random(6, 5, 0.5, format="coo", random_state=0)
     matrix.row[0] = 10**7
     with pytest.raises(DataError, match="an index lies outside its shape"):

@@ -289,7 +289,9 @@ def _array_from_sequence(values: Sequence[Any]) -> np.ndarray:
 def _matrix_from_array(X: Any) -> np.ndarray:
     """A numpy array, a sparse matrix or a nested list as float32 or float64, C-contiguous."""
     if _library(X) == "scipy" and hasattr(X, "toarray"):
-        X = _dense(X)
+        _check_sparse(X)
+        _check_room(X)
+        X = X.toarray()
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(_float_type(X.dtype)), np.nan)
     try:
@@ -310,30 +312,19 @@ def _matrix_from_array(X: Any) -> np.ndarray:
     return np.ascontiguousarray(array, dtype=_float_type(array.dtype))
 
 
-def _dense(X: Any) -> np.ndarray:
-    """A sparse matrix as an array; scipy trusts its indices, and a wrong one ends the process."""
+def _check_sparse(X: Any) -> None:
+    """Refuse a damaged sparse matrix: scipy trusts indices, and a wrong one ends the process."""
     try:
         if X.format in ("csr", "csc", "bsr"):
-            # Of a copy, because it changes what it checks.
-            copy.copy(X).check_format(full_check=True)
-            _check_room(X)
-            return X.toarray()
+            copy.copy(X).check_format(full_check=True)  # it changes what it checks: so a copy
+            return
         table = X.tocoo()
         sizes = zip((table.row, table.col), table.shape, strict=True)
         inside = all(((at >= 0) & (at < size)).all() for at, size in sizes)
         if not inside or not len(table.row) == len(table.col) == len(table.data):
             raise ValueError("an index lies outside its shape")
-        _check_room(table)
-        return table.toarray()
-    except DataError:
-        raise
     except (ValueError, IndexError, AttributeError, TypeError) as error:
         raise DataError(f"X is a sparse matrix that is damaged: {error}") from error
-    except MemoryError as error:
-        raise DataError(
-            f"X is a sparse matrix of shape {X.shape}, and there is no memory for it as a dense "
-            "one, which training needs: leave out columns"
-        ) from error
 
 
 def _check_room(X: Any) -> None:

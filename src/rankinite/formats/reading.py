@@ -27,6 +27,7 @@ from rankinite.formats.streaming import bin_in_pieces
 from rankinite.formats.svmlight import no_features, read_svmlight
 from rankinite.formats.svmlight_stream import SvmlightSource
 
+_OF_TEXT = np.dtype(np.float64)  # the type of numbers that are text
 _MOST_FEATURES = 2**31 - 1
 # Options that name columns, with their defaults: they are for tables.
 _OF_COLUMNS = {"label": "label", "qid": "qid", "weight": None, "features": None, "document": None}
@@ -201,7 +202,7 @@ class _File:
         """A dataset with its values."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return read_svmlight(self.path, options.n_features, kind or np.dtype(np.float64))
+            return read_svmlight(self.path, options.n_features, kind or _OF_TEXT)
         read_table = tables.read_parquet if self.kind == PARQUET else tables.read_csv
         return read_table(self.path, options.roles, kind)
 
@@ -209,7 +210,7 @@ class _File:
         """The file as a source of pieces."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return SvmlightSource(self.path, options.n_features, kind or np.dtype(np.float64))
+            return SvmlightSource(self.path, options.n_features, kind or _OF_TEXT)
         source = tables.ParquetSource if self.kind == PARQUET else tables.CsvSource
         return source(self.path, options.roles, kind)
 
