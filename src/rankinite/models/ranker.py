@@ -118,11 +118,11 @@ def with_features(what: str, rows: Dataset, n_known: int, known: list[str] | Non
     An error if it does not have them; `what` names the data.
     """
     names = rows.feature_names
-    by_name = names is not None and known is not None and names != known
-    if by_name and isinstance(rows.features, FeatureValues) and set(known) <= set(names):
+    if names is not None and known is not None and names != known:
         places = {name: j for j, name in enumerate(names)}
-        matrix = np.ascontiguousarray(rows.X[:, [places[name] for name in known]])
-        return Dataset.of(rows, FeatureValues(matrix, known))
+        if isinstance(rows.features, FeatureValues) and set(known) <= set(names):
+            matrix = rows.X.take([places[name] for name in known], axis=1)
+            return Dataset.of(rows, FeatureValues(matrix, known))
     check_features(what, rows.n_features, names, n_known, known)
     return rows
 
