@@ -9,6 +9,22 @@ class DataError(RankiniteError):
     """The data cannot be used: a malformed line, a label out of range, shapes that disagree."""
 
 
+class LabelError(DataError):
+    """A measure cannot use a label.
+
+    Attributes
+    ----------
+    row, query : int
+        Where it stands among the rows and queries as they are stored.
+    what : str
+        What is wrong with it, and what to do, without the place.
+    """
+
+    def __init__(self, message: str, row: int, query: int, what: str) -> None:
+        super().__init__(message)
+        self.row, self.query, self.what = row, query, what
+
+
 class ParameterError(RankiniteError):
     """A parameter has a value outside its range, or one that does not fit the others."""
 

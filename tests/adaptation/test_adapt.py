@@ -5,7 +5,7 @@ import pytest
 
 import rankinite as rk
 from rankinite.adaptation import METHODS as ALL_METHODS
-from rankinite.adaptation.adapting import _halves
+from rankinite.adaptation.adapting import _chosen, _halves
 
 # What there is with one background.
 METHODS = [name for name in ALL_METHODS if name != "interpolation_all"]
@@ -301,3 +301,30 @@ def test_labels_that_only_the_measure_itself_can_measure(sets):
     assert str(adapted).splitlines()[0].split() == ["validation", "pairs"]
     with pytest.raises(rk.DataError, match="whole numbers"):
         rk.adapt(*halved, method="interpolation", **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("gain", "choose", "expected"),
+    [(0.3, "significant", "b"), (1e-3, "significant", "background"), (1e-3, "best", "b")],
+)
+def test_noise_is_no_reason_to_leave_the_background(gain, choose, expected):
+    rng = np.random.default_rng(0)
+    n = 200
+    labels = np.tile([0.0, 1.0], n)
+    data = rk.Dataset(labels[:, None], labels, qid=np.repeat(np.arange(n), 2))
+    right = rng.random(n) < 0.5
+    better = right.copy()
+    better[np.flatnonzero(~right)[: max(1, int(gain * n))]] = True
+    scores = {
+        name: np.where(np.repeat(each, 2), labels, -labels)
+        for name, each in (("background", right), ("b", better))
+    }
+    comparison = rk.compare(scores, data, ["ndcg@10"], baseline="background")
+    chosen, reason = _chosen(comparison, rk.measure("ndcg@10"), None, choose)
+    assert chosen == expected and expected in reason
+    assert _chosen(comparison, rk.measure("ndcg@10"), "b", choose)[0] == "b"
+
+
+def test_the_way_to_choose_is_checked(sets, general):
+    with pytest.raises(rk.ParameterError, match="choose must be one of 'significant', 'best'"):
+        rk.adapt(general, *sets[1:3], choose="worst", **NO_DATA)

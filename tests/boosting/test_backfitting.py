@@ -202,3 +202,9 @@ def test_nothing_to_learn():
     for labels in (np.zeros_like(y), np.ones_like(y)):
         model = make().fit(X, labels, qid=qid)
         assert model.backfit_history_ == [] and np.ptp(model.predict(X)) == 0
+
+
+def test_sweeps_are_told(capsys):
+    train = rk.artificial(n_queries=10, n_docs=10, n_features=4)
+    rk.LambdaMART(n_estimators=3, backfit=1, min_samples_leaf=2, verbose=1).fit(train)
+    assert "back-fitting, sweep 1/1: ndcg@10 0." in capsys.readouterr().err

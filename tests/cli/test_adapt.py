@@ -86,7 +86,7 @@ def test_more_backgrounds(run, files, words, tmp_path):
         (("--seed", "-1"), "seed must be"),
         (("--other", "a=x.rk", "--other", "a=y.rk"), "two backgrounds have the same name"),
         (("--model", "absent/adapted.rk"), "there is no folder"),
-        (("--max-leaf-nodes", "1"), "max_leaf_nodes"),
+        (("--max-leaf-nodes", "1"), "--max-leaf-nodes"),
     ],
 )
 def test_mistakes_are_one_sentence(run, files, words, tmp_path, monkeypatch, more, message):

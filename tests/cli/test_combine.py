@@ -117,10 +117,10 @@ def test_foreign_models(run, files, tmp_path):
         ("--model {ranker} --method best", "method must be one of"),
         ("--model {ranker} --normalize all", "normalize must be one of"),
         ("--model {ranker} --measure x", "measure is wrong: unknown measure 'x'"),
-        ("--model {ranker} --seed -1", "random_state must be a whole number"),
+        ("--model {ranker} --seed -1", "--seed must be a whole number"),
         ("--model {ranker} --output nowhere/x.rk", "cannot write the combination"),
         ("--model {ranker} --model {narrow}", "combine rankers of the same features"),
-        ("--model {ranker} --method all --folds 1", "n_folds must lie between 2"),
+        ("--model {ranker} --method all --folds 1", "--folds must lie between 2"),
     ],
 )
 def test_mistakes(run, files, tmp_path, words, message, monkeypatch):

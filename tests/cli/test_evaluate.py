@@ -99,3 +99,39 @@ def test_mistakes(run, files, tmp_path, scores, words, message):
     assert result.code == 2
     assert result.err.startswith("error: ")
     assert message.format(**places) in result.err
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "compare", "train", "validate"])
+@pytest.mark.parametrize("kind", ["txt", "csv"])
+def test_a_wrong_label_is_named_by_query_and_line(run, files, tmp_path, verb, kind):
+    path = tmp_path / f"wrong.{kind}"
+    lines = (files / f"test.{kind}").read_text().splitlines()
+    # A comment and an empty line do not count as rows.
+    head, rows = ("# made by hand\n\n", lines) if kind == "txt" else (f"{lines[0]}\n\n", lines[1:])
+    separator = " " if kind == "txt" else ","
+    rows[20] = separator.join(["-1", *rows[20].split(separator)[1:]])
+    path.write_text(head + "\n".join(rows) + "\n")
+    model = ("--model", files / "ranker.rk")
+    words = {
+        "evaluate": ("evaluate", path, *model),
+        "compare": ("compare", path, *model, "--model", f"b={files / 'ranker.rk'}"),
+        "train": ("train", path, "--model", tmp_path / "m.rk"),
+        "validate": ("train", files / f"train.{kind}", "--valid", path, "--model", tmp_path / "m"),
+    }[verb]
+    result = run(*words)
+    assert result.code == 2
+    query = rk.read(files / "test.txt").qids[1]
+    assert f"{path}, line 23: a document of query {query} has the label -1" in result.err
+
+
+def test_a_wrong_label_in_parquet_is_named_by_its_row(run, files, tmp_path):
+    import pyarrow as pa
+    import pyarrow.csv
+    import pyarrow.parquet
+
+    table = pa.csv.read_csv(files / "test.csv")
+    labels = table["label"].to_pylist()
+    labels[3] = -1.0
+    pa.parquet.write_table(table.set_column(0, "label", [labels]), tmp_path / "t.parquet")
+    result = run("evaluate", tmp_path / "t.parquet", "--model", files / "ranker.rk")
+    assert "t.parquet, row 3 (from 0): a document of query" in result.err

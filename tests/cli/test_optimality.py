@@ -69,7 +69,7 @@ def test_weights_in_a_file(run, files, tmp_path):
         ("--model {boosted} --plot {files}/none/plot.png", "cannot write the plot"),
         ("--model {boosted} --measure quality", "unknown measure 'quality'"),
         ("--model {boosted} --radius 0", "radius must be a number above 0"),
-        ("--model {boosted} --directions 0", "n_directions must be a whole number at least 1"),
+        ("--model {boosted} --directions 0", "--directions must be a whole number at least 1"),
         ("--model {boosted} --fraction 2", "fraction must be a number above 0 and below 1"),
     ],
 )

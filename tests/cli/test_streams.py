@@ -103,7 +103,7 @@ def test_other_verbs_refuse_them_too(files, run):
             done = run(verb, files / "test.txt", *model, *words)
             assert (done.code, "is SVMlight text" in done.err) == (2, True)
     done = run("train", files / "train.csv", "--n-features", 5)
-    assert done.code == 2 and "n_features=5 is for SVMlight text" in done.err
+    assert done.code == 2 and "--n-features 5 is for SVMlight text" in done.err
     data = ["--train", files / "train.txt", "--valid", files / "valid.txt"]
     done = run("adapt", "--background", files / "ranker.rk", *data, "--n-features", 5)
     assert done.code == 2 and "is a model, which knows its features: leave it out" in done.err

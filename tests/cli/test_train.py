@@ -121,7 +121,7 @@ def test_checkpoint_and_resume(run, files, tmp_path):
     assert resumed.read_bytes() == whole.read_bytes()
     other = run(*train, "--n-estimators", 9, "--resume", part, "--max-bins", 9)
     assert other.code == 2
-    assert "the checkpoint was trained with max_bins=255, not 9" in other.err
+    assert "the checkpoint was trained with --max-bins 255, not 9" in other.err
 
 
 def test_the_model_file_does_not_depend_on_the_threads(run, files, tmp_path):
@@ -153,7 +153,7 @@ def test_base_model_of_another_library(run, files, tmp_path):
     narrow.save_model(tmp_path / "base.txt")
     result = run("train", files / "train.txt", *words, *SMALL, "--force")
     assert result.code == 2
-    assert "base_model has 3 features, but the data has 5" in result.err
+    assert "--base-model has 3 features, but the data has 5" in result.err
     (tmp_path / "base.txt").write_text("tree\nversion=v4\n")
     result = run("train", files / "train.txt", *words, *SMALL, "--force")
     assert result.code == 2
@@ -219,8 +219,8 @@ def no_training(monkeypatch):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--max-leaf-nodes 1", "max_leaf_nodes must be a whole number at least 2, got 1"),
-        ("--learning-rate 0", "learning_rate must be a number above 0, got 0.0"),
+        ("--max-leaf-nodes 1", "--max-leaf-nodes must be a whole number at least 2, got 1"),
+        ("--learning-rate 0", "--learning-rate must be a number above 0, got 0.0"),
         ("--measure ndgc@10", "unknown measure 'ndgc@10'"),
         ("--valid {files}/valid.txt --measures ndcg@0", "measure 'ndcg@0'"),
         ("--measures map", "--measures needs data to look at: add --valid, or leave it out"),
@@ -295,3 +295,13 @@ def test_a_model_is_not_replaced_unless_asked(run, files, tmp_path):
             else ("--background", path, "--train", path, "--valid", path)
         )
         assert "is there already: add --force" in run(verb, *own, option, path).err
+
+
+def test_long_silent_phases_are_told(run, files, tmp_path, monkeypatch):
+    monkeypatch.setattr("rankinite.cli.train.LARGE_FILE", 10)
+    words = ("--model", tmp_path / "m.rk", "--backfit", 1, *SMALL)
+    result = run("train", files / "train.txt", *words)
+    assert f"reading {files / 'train.txt'}, 0 MB\n" in result.err
+    assert "back-fitting the trees, at most 1 sweeps\n" in result.err
+    quiet = run("train", files / "train.txt", *words, "--force", "--quiet")
+    assert quiet.err == ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -230,7 +231,10 @@ class LambdaMART(BoostedTrees):
         binned = rounds.stage.grower.binned
         fitting = Backfitting(trees, binned, before, LineSearcher(self.measure, dataset))
         self.backfit_history_ = [fitting.value]
-        for _ in range(self.backfit):
+        for n_done in range(self.backfit):
+            if self.verbose:
+                told = f"{self.measure} {fitting.value:.4f} on the training data"
+                print(f"back-fitting, sweep {n_done + 1}/{self.backfit}: {told}", file=sys.stderr)
             if not fitting.sweep():
                 break
             # Together, so that an interrupt finds the model of whole sweeps.

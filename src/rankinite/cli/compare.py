@@ -11,6 +11,7 @@ import typer
 
 from rankinite.cli.inputs import (
     Expected,
+    labels_located,
     load_model,
     named_files,
     read_judgements,
@@ -93,7 +94,8 @@ def compare(
     if rows is None:
         rows = read_judgements(data, label=label, qid=qid)
     values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
-    comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
+    with labels_located(data, rows):
+        comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
     print_result(_as_json(comparison) if as_json else _as_tables(comparison))
 
 

@@ -14,6 +14,7 @@ import typer
 
 from rankinite.cli.inputs import (
     Expected,
+    labels_located,
     load_model,
     read_judgements,
     read_like,
@@ -95,7 +96,8 @@ def evaluate(
     )
     if pairs is not None:
         rows = rows.with_preferences(pairs)
-    evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
+    with labels_located(data, rows):
+        evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
     print_result(_as_json(evaluation) if as_json else str(evaluation))

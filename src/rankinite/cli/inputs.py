@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.errors import DataError, LabelError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
@@ -177,6 +177,35 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     model = load_base_model(path)
     model.n_threads = n_threads
     return model
+
+
+@contextmanager
+def labels_located(path: Path, rows: Queries) -> Iterator[None]:
+    """Let an error about a label say where in the file it stands, and in which query."""
+    try:
+        yield
+    except LabelError as error:
+        row = error.row if rows.order is None else int(rows.order[error.row])
+        place = _place_of(at_hand(path), row)
+        query = rows.qids[error.query]
+        raise DataError(f"{path}, {place}: a document of query {query} {error.what}") from None
+
+
+def _place_of(path: Path, row: int) -> str:
+    """Where a row (from 0) stands in a file, as people count: the line, if it has lines."""
+    from rankinite.formats.files import open_input
+    from rankinite.formats.kinds import CSV, TEXT, TSV, kind_of
+    from rankinite.formats.tables import line_of
+
+    kind = kind_of(path)
+    if kind in (CSV, TSV):
+        return f"line {line_of(path, row)}"
+    if kind == TEXT:
+        with open_input(path) as stream:
+            lines = stream.read().split(b"\n")
+        filled = [n for n, line in enumerate(lines, start=1) if line.partition(b"#")[0].strip()]
+        return f"line {filled[row]}"
+    return f"row {row} (from 0)"
 
 
 def scores_by(model: Any, rows: Dataset, n_rounds: int | None = None) -> np.ndarray:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.compiling import CompilingAhead
-from rankinite.cli.inputs import Expected, at_hand, label_if_there, read_like, split_measures
+from rankinite.cli.inputs import (
+    Expected,
+    at_hand,
+    label_if_there,
+    labels_located,
+    read_like,
+    split_measures,
+)
 from rankinite.cli.options import DATA_PANEL, Document, Force, Label, Pairs, Qid
 from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
@@ -23,9 +30,11 @@ if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
     from rankinite.data import Dataset
     from rankinite.measures import Evaluation
-    from rankinite.training import Callback, Checkpoint, Learner
+    from rankinite.training import Callback, Checkpoint, Learner, Run
 
 _RUN_PANEL = "The run"
+# Bytes of a file whose reading takes long enough to be told.
+LARGE_FILE = 20_000_000
 
 
 @takes_ranker_parameters
@@ -161,7 +170,7 @@ def train(
         watched = str(learner.watched_measures(valid_pairs is not None)[0])
         by_lambdas = pairs is None and "truncation" in learner.parameter_names()
         compiling = CompilingAhead(by_lambdas, watched, quiet)
-    data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles)
+    data = _read((train_data, pairs), (valid, valid_pairs), learner, n_features, roles, quiet)
     for path, rows in data.items():
         if not quiet:
             shape = (
@@ -173,7 +182,7 @@ def train(
         _with_pairs(data[train_data], pairs),
         None if valid is None else _with_pairs(data[valid], valid_pairs),
     )
-    run.judge(names)
+    run.judge(names, train_data, valid)
     if log is not None:
         from rankinite.cli.training_log import TrainingLog
 
@@ -189,6 +198,19 @@ def train(
     run.conclude(names, model, valid)
 
 
+class _BackfitNotice:
+    """Says after the last tree that there is more to do."""
+
+    def __init__(self, n_sweeps: int) -> None:
+        self._n_sweeps = n_sweeps
+
+    def after_round(self, run: Run) -> bool:
+        return False
+
+    def finish(self, run: Run) -> None:
+        tell(f"back-fitting the trees, at most {self._n_sweeps} sweeps")
+
+
 @dataclass
 class TrainingRun:
     """A ranker with its data, from the start to the saved model."""
@@ -201,13 +223,18 @@ class TrainingRun:
     seconds: float = 0.0
     interrupt: BaseException | None = None
 
-    def judge(self, measures: list[str]) -> None:
+    def judge(self, measures: list[str], train_path: Path, valid_path: Path | None) -> None:
         """Let the measures look at the labels, so that a misfit shows before hours of training."""
         from rankinite.measures import Evaluator
 
-        if self.valid is not None:
-            for each in measures:
-                Evaluator(each, self.valid)
+        if self.valid is not None and valid_path is not None:
+            with labels_located(valid_path, self.valid):
+                for each in measures:
+                    Evaluator(each, self.valid)
+        by_lambdas = "truncation" in self.ranker.parameter_names()
+        if by_lambdas and self.data.y is not None and self.data.preferences is None:
+            with labels_located(train_path, self.data):
+                Evaluator(self.ranker.get_params(deep=False)["measure"], self.data)
 
     def fit(
         self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool
@@ -221,6 +248,9 @@ class TrainingRun:
         shown = None if quiet else Progress()
         own = (shown, self.checkpoint, self.log)
         callbacks: list[Callback] = [each for each in own if each is not None]
+        n_sweeps = self.ranker.get_params(deep=False).get("backfit", 0)
+        if n_sweeps and not quiet:
+            callbacks.append(_BackfitNotice(n_sweeps))
         started = time.perf_counter()
         try:
             with warnings.catch_warnings():
@@ -309,6 +339,7 @@ def _read(
     ranker: Learner,
     n_features: int | None,
     roles: dict[str, Any],
+    quiet: bool,
 ) -> dict[Path, Dataset]:
     """The datasets by their paths: only bins, unless a base model needs the values.
 
@@ -321,6 +352,9 @@ def _read(
     max_bins = ranker.get_params(deep=False)["max_bins"] if binned else None
     (train_data, pairs), (valid_data, valid_pairs) = train, valid
     own = roles if pairs is None else roles | {"label": label_if_there(train_data, roles["label"])}
+    for path in (train_data, valid_data):
+        if path is not None and not quiet and path.is_file() and path.stat().st_size > LARGE_FILE:
+            tell(f"reading {path}, {path.stat().st_size / 1e6:,.0f} MB")
     with threads(ranker.n_threads):
         rows = read(at_hand(train_data), n_features=n_features, max_bins=max_bins, **own)
         data = {train_data: rows}

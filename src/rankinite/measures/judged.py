@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankinite.errors import DataError
+from rankinite.errors import LabelError
 
 LARGEST_GRADE = 1000
 """2^label must stay far from the largest double, also when summed over a query."""
@@ -81,10 +81,10 @@ class LabelLayout:
         """Raise a DataError that names the first bad label, if there is one."""
         if bad.any():
             row = int(np.flatnonzero(bad)[0])
-            raise DataError(
-                f"{name}: query number {self.query_of_row[row]} (counted from 0 in order of "
-                f"appearance) has the label {self.y[row]:g}, {advice}"
-            )
+            query = int(self.query_of_row[row])
+            what = f"has the label {self.y[row]:g}, {advice}"
+            place = f"query number {query} (counted from 0 in order of appearance)"
+            raise LabelError(f"{name}: {place} {what}", row, query, f"{what} ({name})")
 
     def per_query(self, values: np.ndarray) -> np.ndarray:
         """Sum values of rows, shape (n_rows,), over each query, shape (n_queries,)."""

@@ -117,15 +117,12 @@ def with_features(what: str, rows: Dataset, n_known: int, known: list[str] | Non
 
     An error if it does not have them; `what` names the data.
     """
-    names, values = rows.feature_names, rows.features
-    if names is None or known is None or names == known or not isinstance(values, FeatureValues):
-        check_features(what, rows.n_features, names, n_known, known)
-        return rows
-    if set(known) <= set(names):
+    names = rows.feature_names
+    if names is not None and known is not None and names != known:
         places = {name: j for j, name in enumerate(names)}
-        columns = np.array([places[name] for name in known])
-        matrix = np.ascontiguousarray(values.matrix[:, columns])
-        return Dataset.of(rows, FeatureValues(matrix, known))
+        if isinstance(rows.features, FeatureValues) and set(known) <= set(names):
+            matrix = rows.X.take([places[name] for name in known], axis=1)
+            return Dataset.of(rows, FeatureValues(matrix, known))
     check_features(what, rows.n_features, names, n_known, known)
     return rows
 
