@@ -44,7 +44,7 @@ def main() -> None:
         environment = {**os.environ, "NUMBA_CACHE_DIR": str(cache)}
         command = ["-c", TRAIN, "train", str(folder / "train.txt"), "--valid"]
         command += [str(folder / "valid.txt"), "--model", str(folder / "ranker.rk")]
-        command += ["--n-estimators", "10", "--measure", arguments.measure]
+        command += ["--n-estimators", "10", "--measure", arguments.measure, "--force"]
         first = seconds(command, environment)
         model = (folder / "ranker.rk").read_bytes()
         if not list(cache.rglob("*.nbi")):
@@ -59,8 +59,8 @@ def main() -> None:
     print("rankinite train, 5,040 rows × 136, 10 trees, with a validation file")
     report(
         [
-            Line("first run, with compiling", f"{first:.1f} s", "", "", "below 30 s"),
-            Line("later runs", f"{later:.2f} s", "", "", "below 3 s"),
+            Line("first run, with compiling", f"{first:.1f} s", "", "", "below 15 s"),
+            Line("later runs", f"{later:.2f} s", "", "", "below 1.5 s"),
             Line("import rankinite", f"{imported - bare:.2f} s", "", "", "below 0.3 s"),
         ]
     )

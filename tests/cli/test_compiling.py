@@ -127,6 +127,9 @@ def test_a_verb_says_once_that_it_compiles(capsys):
             listener("a_kernel")
     assert capsys.readouterr().err == f"{compiling.NOTICE}\n"
     assert before_compiling == []
+    with compiling.announced_compiling():
+        compiling.be_silent_about_compiling()
+        assert before_compiling == []
 
 
 def test_other_processes_take_no_module_of_the_working_folder(tmp_path, monkeypatch):

@@ -40,6 +40,13 @@ def announced_compiling() -> Iterator[None]:
             before_compiling.remove(say_once)
 
 
+def be_silent_about_compiling() -> None:
+    """Take back what `announced_compiling` promised to say."""
+    from rankinite._kernel_cache import before_compiling
+
+    before_compiling.clear()
+
+
 class CompilingAhead:
     """The kernels of a training of trees, while the data is read.
 
@@ -63,6 +70,7 @@ class CompilingAhead:
         self._n_groups, self._n_done = len(self._names), 0
         if not self._names:
             return
+        be_silent_about_compiling()  # here it is told in more words, or not at all
         if not quiet:
             tell(f"{NOTICE}: {', '.join(self._names)}")
         # This process reads the data, and on two cores takes the gradients too.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.compiling import CompilingAhead
+from rankinite.cli.compiling import CompilingAhead, be_silent_about_compiling
 from rankinite.cli.inputs import (
     Expected,
     at_hand,
@@ -150,6 +150,8 @@ def train(
     check_new(model, "the model", force or resume is not None)
     for path, what in ((checkpoint, "checkpoints"), (log, "the log")):
         check_writable(path, what)
+    if quiet:
+        be_silent_about_compiling()
     learner = make_ranker(ranker, parameters)
     if pairs is not None and not learner.learns_preferences:
         raise ParameterError(
