@@ -281,7 +281,7 @@ def features_are_found_by_name(subject, folder):
         np.testing.assert_array_equal(model.predict(other), expected)
     data = rk.Dataset(turned.drop(columns="more"), y, qid=qid)
     np.testing.assert_array_equal(model.predict(data), model.predict(rk.Dataset(frame, qid=qid)))
-    if hasattr(model, "history_"):
+    if hasattr(model, "best_iteration_"):
         histories = [
             subject.make().fit(frame, y, qid=qid, valid=rows).history_
             for rows in (data, rk.Dataset(frame, y, qid=qid))

@@ -120,4 +120,7 @@ def _read(path: Path) -> Any:
     digest, data = content[:_DIGEST_BYTES], content[_DIGEST_BYTES:]
     if hashlib.sha256(data).digest() != digest:
         return None
-    return pickle.loads(data)
+    try:
+        return pickle.loads(data)
+    except (AttributeError, ImportError):
+        return None  # it names classes of another release, in a folder that both share
