@@ -157,25 +157,3 @@ def test_blocks_have_every_query_once(sizes):
 def test_the_threading_layer_survives_threads_and_is_not_left_to_chance():
     rk.LambdaMART(n_estimators=1).fit(rk.artificial(n_queries=20, n_docs=20, n_features=3))
     assert numba.threading_layer() in ("tbb", "omp")
-
-
-def test_compiled_kernels_go_when_any_kernel_source_changes(tmp_path, monkeypatch):
-    sources = tmp_path / "trees"
-    (sources / "__pycache__").mkdir(parents=True)
-    kernel = sources / "_some_kernels.py"
-    kernel.write_text("a = 1")
-    compiled = sources / "__pycache__" / "_some_kernels.f-1.py311.nbi"
-    monkeypatch.setattr(_kernel_cache, "_PACKAGE", tmp_path)
-    monkeypatch.setattr(_kernel_cache, "_STAMP", tmp_path / "__pycache__" / "stamp")
-
-    compiled.write_text("of unknown sources")
-    _kernel_cache.drop_stale_kernels()
-    assert not compiled.exists()
-
-    compiled.write_text("of these sources")
-    _kernel_cache.drop_stale_kernels()
-    assert compiled.exists()
-
-    kernel.write_text("a = 2")
-    _kernel_cache.drop_stale_kernels()
-    assert not compiled.exists()
