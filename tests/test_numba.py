@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite import _kernel_cache
 from rankinite._numba import in_threads, query_blocks, threads
 
 

@@ -32,6 +32,7 @@ _HOMES = {
     "measure": "rankinite.measures",
     "evaluate": "rankinite.measures",
     "compare": "rankinite.measures",
+    "cross_validate": "rankinite.training",
     "LineSearch": "rankinite.linesearch",
     "line_search": "rankinite.linesearch",
     "LambdaBoost": "rankinite.boosting",

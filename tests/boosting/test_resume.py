@@ -240,18 +240,19 @@ def test_a_crash_while_writing_leaves_the_old_checkpoint_whole(step, fault, tmp_
     def fail(*args):
         raise fault
 
-    kind = rk.ModelFileError if isinstance(fault, OSError) else KeyboardInterrupt
+    full = isinstance(fault, OSError)
+    warned = pytest.warns(rk.RankiniteWarning, match="No space left on device; the training goes")
     with monkeypatch.context() as patch:
         patch.setattr(os, step, fail)
         if step == "replace":
             patch.setattr("pathlib.Path.replace", fail)
         model = make()
-        with pytest.raises(kind, match="No space left" if kind is rk.ModelFileError else None):
+        with warned if full else pytest.raises(KeyboardInterrupt):
             model.fit(train, valid=valid, resume=path, callbacks=[Checkpoint(path, every=6)])
     assert [file.name for file in tmp_path.iterdir()] == ["checkpoint.rk"]
     assert path.read_bytes() == before
-    # What was learned is still there.
-    assert model.forest_.n_trees == 6
+    # What was learned is still there; a full disk does not end the training.
+    assert model.forest_.n_trees == (9 if full else 6)
 
 
 def test_an_interrupt_while_resuming_spares_the_checkpoint(tmp_path, monkeypatch):

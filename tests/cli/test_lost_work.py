@@ -82,14 +82,24 @@ def test_other_threads_leave_signals_alone():
 
 @pytest.mark.parametrize(
     "redirection",
-    ["2>&1 | true", "2>&1 | head -1 >/dev/null", "2>&-", ">&- 2>&-", "2>/dev/full", "<&- >&- 2>&-"],
+    [
+        "2>&1 | true",
+        "| true",
+        "2>&1 | head -1 >/dev/null",
+        "2>&-",
+        ">&- 2>&-",
+        "2>/dev/full",
+        "<&- >&- 2>&-",
+    ],
 )
 def test_streams_that_are_closed(redirection, files, tmp_path):
     model = tmp_path / "model.rk"
     words = ["train", files / "train.txt", *FEW, "--model", model, "--log", tmp_path / "log"]
     command = f"{sys.executable} -c 'from rankinite.cli import main; main()' "
     command += " ".join(map(str, words))
-    done = subprocess.run(["bash", "-c", f"{command} {redirection}"], timeout=120, check=False)
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {command} {redirection}"], timeout=120, check=False
+    )
     assert done.returncode == 0
     assert rk.load(model).n_rounds_ == 60
     assert len((tmp_path / "log").read_text().splitlines()) == 62
@@ -198,3 +208,15 @@ def test_several_watched_measures(run, files, tmp_path):
     loaded = rk.load(model)
     assert loaded.valid_measure == ["mrr", "ndcg@3"]
     assert list(loaded.history_["valid"]) == ["mrr", "ndcg@3"]
+
+
+def test_other_verbs_end_with_the_number_of_the_signal(run, files, monkeypatch):
+    for number in (signal.SIGTERM, signal.SIGHUP):
+
+        def read(*paths, number=number, **options):
+            os.kill(os.getpid(), number)
+            time.sleep(5)
+
+        monkeypatch.setattr("rankinite.formats.read", read)
+        result = run("evaluate", files / "test.txt", "--model", files / "ranker.rk")
+        assert result.code == 128 + number and result.err.split() == ["interrupted"]

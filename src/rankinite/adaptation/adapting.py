@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -39,6 +38,7 @@ from rankinite.models.scores import scores_of
 from rankinite.models.storage import save
 from rankinite.order.canonical import canonical
 from rankinite.order.seeds import derive_seed
+from rankinite.training.callbacks import show_line
 
 MEASURES = ("ndcg@1", "ndcg@3", "ndcg@10", "avendcg")
 """What the papers' tables show."""
@@ -177,7 +177,7 @@ def adapt(
     >>> adapted.model.predict(valid).shape
     (400,)
     """
-    say = _printing if verbose else _silent
+    say = show_line if verbose else _silent
     by = _checked_measure(measure)
     others = _checked_others(others)
     _check_method(method, background, others)
@@ -216,10 +216,6 @@ def adapt(
         # The background's own kind may lack what all rankers have, such as scoring a Dataset.
         model = Combination({chosen: model}, n_threads=n_threads).fit(valid)
     return Adaptation(chosen, reason, model, models, validation, tested, grown)
-
-
-def _printing(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
 
 
 def _silent(line: str) -> None:

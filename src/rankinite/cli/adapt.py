@@ -10,6 +10,7 @@ import typer
 from rankinite.cli.inputs import Expected, at_hand, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, Threads
 from rankinite.cli.outputs import check_new, print_result
+from rankinite.cli.reporting import tell
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -142,7 +143,7 @@ def adapt(
     if not quiet:
         for name, rows in data.items():
             told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"
-            typer.echo(f"{paths[name]}: {told}", err=True)
+            tell(f"{paths[name]}: {told}")
     near = {"max_distance": max_distance, "seed_fraction": seed_fraction}
     adapted = rk.adapt(
         start,

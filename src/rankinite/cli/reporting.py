@@ -31,15 +31,15 @@ def readable_anywhere() -> None:
             stream.reconfigure(errors="replace")
 
 
-class EndingSignal(KeyboardInterrupt):
-    """The process was asked to end, as by Ctrl-C."""
+class EndingSignal(BaseException):
+    """The process was asked to end, as by Ctrl-C; not a KeyboardInterrupt, which typer catches."""
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
         self.number = number
 
 
-def exit_code(interrupt: BaseException | None) -> int:
+def exit_code(interrupt: BaseException) -> int:
     """Of a process that was interrupted: 128 and the signal's number, as shells count."""
     number = interrupt.number if isinstance(interrupt, EndingSignal) else signal.SIGINT
     return 128 + int(number)
@@ -91,6 +91,14 @@ def tell(text: str) -> None:
         _give_up(sys.stderr)
 
 
+def report(text: str) -> None:
+    """Print a result; a reader that has gone does not want it."""
+    try:
+        typer.echo(text)
+    except BrokenPipeError:
+        _give_up(sys.stdout)
+
+
 def _give_up(stream: TextIO) -> None:
     """Write nothing more to a broken stream, also not what is left in it at the end."""
     try:
@@ -114,7 +122,7 @@ def one_line_errors() -> Iterator[None]:
         except typer.Abort as error:
             # typer takes the end of a file for the user's wish to stop, and here it is a bug.
             raise error.__cause__ or error from None
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, EndingSignal) as interrupt:
             tell("interrupted")
             raise SystemExit(exit_code(interrupt)) from None
         except RankiniteError as error:

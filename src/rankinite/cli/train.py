@@ -23,7 +23,7 @@ from rankinite.cli.inputs import (
 from rankinite.cli.options import DATA_PANEL, Document, Force, Label, Pairs, Qid
 from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
-from rankinite.cli.reporting import exit_code, tell
+from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
 from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning, ParameterError
 
 if TYPE_CHECKING:
@@ -223,7 +223,7 @@ class TrainingRun:
     log: TrainingLog | None = None
     checkpoint: Checkpoint | None = None
     seconds: float = 0.0
-    interrupt: KeyboardInterrupt | None = None
+    interrupt: BaseException | None = None
 
     def judge(self, measures: list[str], train_path: Path, valid_path: Path | None) -> None:
         """Let the measures look at the labels, so that a misfit shows before hours of training."""
@@ -263,13 +263,13 @@ class TrainingRun:
             raise DataError(
                 f"{warning}; no model is saved: add --allow-nothing to save it all the same"
             ) from None
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, EndingSignal) as interrupt:
             self.interrupt = interrupt
         self.seconds = time.perf_counter() - started
 
     def conclude(self, measures: list[str], model: Path, valid_path: Path | None) -> None:
         """Save the model, evaluate it, and tell."""
-        if not self.ranker.__sklearn_is_fitted__():
+        if self.interrupt is not None and not self.ranker.__sklearn_is_fitted__():
             unit = self.ranker.unit
             tell(f"interrupted before the first {unit}: there is nothing to save")
             raise typer.Exit(exit_code(self.interrupt))
@@ -278,10 +278,10 @@ class TrainingRun:
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
             self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
-        typer.echo(_in_words(self.ranker, self.valid))
+        report(_in_words(self.ranker, self.valid))
         if evaluation is not None:
-            typer.echo(f"on {valid_path}:\n{evaluation}")
-        typer.echo(f"model: {model}")
+            report(f"on {valid_path}:\n{evaluation}")
+        report(f"model: {model}")
         if self.interrupt is not None:
             tell(f"interrupted: {model} holds what was learned; add --resume {model} to go on")
             raise typer.Exit(exit_code(self.interrupt))

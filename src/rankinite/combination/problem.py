@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from functools import cached_property
 
 import numpy as np
@@ -13,6 +12,7 @@ from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.models.linear import weighted_sum
+from rankinite.training.callbacks import show_line
 
 
 class Problem:
@@ -80,7 +80,7 @@ class Problem:
         """Write down how good the weights are by now."""
         self.history.append(self._sign * goodness)
         if self._verbose:
-            print(f"{self.measure} {self.history[-1]:.4f}", file=sys.stderr)
+            show_line(f"{self.measure} {self.history[-1]:.4f}")
 
     def best_start(self) -> np.ndarray:
         """Equal weights, or the one ranker that is better by itself than these."""

@@ -27,7 +27,8 @@ _HOMES = {
 }
 # Models whose file is not enough: a part of them is the user's own code. How to load them.
 _WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}
-_FAULTS = (
+# What a file whose content is wrong may raise; a RecursionError: models in models in models.
+FAULTS = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -84,8 +85,7 @@ def from_state(state: State, arrays: Arrays) -> Any:
         return home.from_state(state, arrays)
     except ModelFileError:
         raise
-    # Whatever goes wrong is the file's fault; a RecursionError: models in models in models.
-    except _FAULTS as error:
+    except FAULTS as error:
         raise ModelFileError(
             f"the model file's {kind} is incomplete or damaged ({error!r}): save the model again"
         ) from error

@@ -62,8 +62,9 @@ def refuse_unknown(
                 f"{what} has no parameter {word!r}: it is one of the ranker, {word}=..."
             )
         like = "what comes near to it here is" if word in _NEAR else "here it is called"
-        for ours, words in _WORDS.items():
-            if word in words.split() and ours in (*known, *of_ranker):
-                where = "" if ours in known else ", a parameter of the ranker"
-                raise ParameterError(f"{what} has no parameter {word!r}: {like} {ours}{where}")
+        ours = [name for name, words in _WORDS.items() if word in words.split()]
+        for names, where in ((known, ""), (of_ranker, ", a parameter of the ranker")):
+            for name in ours:
+                if name in names:
+                    raise ParameterError(f"{what} has no parameter {word!r}: {like} {name}{where}")
         raise ParameterError(f"{what} has no parameter {word!r}; it has {', '.join(known)}")

@@ -13,14 +13,14 @@ import numpy as np
 import torch
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
-from rankinite.errors import DataError, ModelFileError, ParameterError
+from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State, read_model, write_model
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
-from rankinite.models.storage import nested, unnested
+from rankinite.models.storage import FAULTS, nested, unnested
 from rankinite.order.canonical import Canonical, canonical
 from rankinite.torch.module import (
     make_module,
@@ -270,7 +270,9 @@ def load(path: str | os.PathLike[str], module: Any) -> TorchRanker:
         ranker.check_params()
         ranker.module_ = make_module(module, ranker.n_features_in_, 0)
         weights_from_arrays(ranker.module_, unnested("net", arrays))
-    except (KeyError, TypeError, AttributeError) as error:
+    except RankiniteError:
+        raise
+    except FAULTS as error:
         raise ModelFileError(
             f"the model file's {_KIND} is incomplete or damaged ({error!r}): save the model again"
         ) from error

@@ -1,6 +1,7 @@
 """The one skeleton of training: learners, their rounds, the run and its callbacks, watched sets."""
 
 from rankinite.training.callbacks import Checkpoint, EarlyStopping, Log, Progress, best_round
+from rankinite.training.cross_validation import CrossValidation, cross_validate
 from rankinite.training.learner import Learner
 from rankinite.training.rounds import DivergedError, Rounds, add_round, train
 from rankinite.training.run import Callback, History, Run
@@ -9,6 +10,7 @@ from rankinite.training.watching import Watched, WatchedSets
 __all__ = [
     "Callback",
     "Checkpoint",
+    "CrossValidation",
     "DivergedError",
     "EarlyStopping",
     "History",
@@ -21,5 +23,6 @@ __all__ = [
     "WatchedSets",
     "add_round",
     "best_round",
+    "cross_validate",
     "train",
 ]

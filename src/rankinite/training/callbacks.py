@@ -247,6 +247,13 @@ class Progress:
         )
 
 
+def show_line(line: str) -> None:
+    """Print a line of progress to standard error, if there is one that takes it."""
+    if sys.stderr is not None:
+        with suppress(OSError, ValueError):
+            print(line, file=sys.stderr, flush=True)
+
+
 def _warn(what: str) -> None:
     """Tell of an output that failed; none of them decides about the model."""
     warnings.warn(f"{what}; the training goes on", RankiniteWarning, stacklevel=3)

@@ -43,7 +43,7 @@ from rankinite.training.callbacks import Checkpoint, Progress
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of, comparable
 from rankinite.training.rounds import Rounds, train
-from rankinite.training.run import Callback, History, Run, check_callbacks
+from rankinite.training.run import Callback, History, Run, as_callbacks
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -156,7 +156,7 @@ class Learner(Ranker):
         """
         self._refuse_unknown("fit", unknown)
         self.check_params()
-        check_callbacks(callbacks)
+        callbacks = as_callbacks(callbacks)
         dataset = training_data(X, y, qid, sample_weight, query_weight)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(

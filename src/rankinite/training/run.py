@@ -66,14 +66,15 @@ class Run:
         self.n_done += 1
 
 
-def check_callbacks(callbacks: Any) -> None:
-    """Refuse what is not a sequence of callbacks."""
+def as_callbacks(callbacks: Any) -> list[Callback]:
+    """The callbacks that a caller gave, after a check."""
     if hasattr(callbacks, "after_round") or not isinstance(callbacks, Iterable):
         raise ParameterError(
             f"callbacks must be a list of callbacks, not a {type(callbacks).__name__}: put it in "
             "brackets"
         )
-    for callback in callbacks:
+    found = list(callbacks)
+    for callback in found:
         if isinstance(callback, type):
             raise ParameterError(
                 f"callbacks has the class {callback.__name__}: pass an object of it, "
@@ -84,6 +85,7 @@ def check_callbacks(callbacks: Any) -> None:
                 f"callbacks has a {type(callback).__name__}, and a callback is an object with the "
                 "methods after_round(run) and finish(run): write a class that has them"
             )
+    return found
 
 
 class Callback(Protocol):
