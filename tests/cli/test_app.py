@@ -67,7 +67,7 @@ def test_help_and_version_do_not_load_the_library():
     [
         (("train", "x.txt", "--max-leaves", 3), "No such option"),
         (("train", "x.txt", "--n-epochs", "abc"), "--n-epochs"),
-        (("score",), "Missing argument 'DATA'"),
+        (("score",), "Missing argument 'DATA...'"),
         (("score", "x.txt"), "Missing option '--model'"),
         (("sing",), "No such command 'sing'"),
     ],

@@ -20,7 +20,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 def _run(argv: Sequence[str] | None) -> None:
     from rankinite._environment import check_environment
     from rankinite.cli.app import app
-    from rankinite.cli.inputs import streams_kept
+    from rankinite.cli.data_files import streams_kept
     from rankinite.cli.reporting import one_line_errors, open_missing_streams, readable_anywhere
 
     open_missing_streams()

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, at_hand, named_files, read_like
-from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, Threads
+from rankinite.cli.data_files import DataFiles, at_hand
+from rankinite.cli.inputs import Expected, named_files, read_like
+from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, print_result
 from rankinite.cli.reporting import tell
 from rankinite.errors import ParameterError
@@ -21,20 +22,23 @@ _TREES_PANEL, _NEAR_PANEL = "Trees", "Growing the training data"
 
 def adapt(
     background: Annotated[
-        Path,
+        list[Path],
         typer.Option(
             metavar="MODEL|DATA",
             show_default=False,
             help="The large domain: a ranker (also of LightGBM, XGBoost or CatBoost), or labelled "
-            "queries to train one on.",
+            "queries to train one on; give several files of one dataset one by one.",
         ),
     ],
     train: Annotated[
-        Path, typer.Option(show_default=False, help="Labelled queries of the target.")
+        list[Path], typer.Option(show_default=False, help="Labelled queries of the target.")
     ],
-    valid: Annotated[Path, typer.Option(show_default=False, help="Others, to tune and choose by.")],
+    valid: Annotated[
+        list[Path], typer.Option(show_default=False, help="Others, to tune and choose by.")
+    ],
     test: Annotated[
-        Path | None, typer.Option(show_default=False, help="Others, to compare on at the end.")
+        list[Path] | None,
+        typer.Option(show_default=False, help="Others, to compare on at the end."),
     ] = None,
     other: Annotated[
         list[str] | None,
@@ -99,6 +103,7 @@ def adapt(
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
+    same_id: SameId = "error",
     n_features: Annotated[
         int | None,
         typer.Option(
@@ -131,19 +136,20 @@ def adapt(
     rounds = {"n_estimators": n_estimators, "early_stopping": early_stopping}
     trees = rk.LambdaMART(measure=measure, max_leaf_nodes=max_leaf_nodes, **rounds)
     trees.check_params()
-    start, expected = _read_background(background, label, qid, n_features)
+    start, expected = _read_background(DataFiles.of(background, same_id), label, qid, n_features)
     files = named_files(other or [])
     if len(files) < len(other or []):
         raise ParameterError(
             f"two backgrounds have the same name in {', '.join(other or [])}: use NAME=FILE"
         )
     others = {name: _read_other(path, label, qid, expected) for name, path in files.items()}
-    paths = {"train": train, "valid": valid} | ({} if test is None else {"test": test})
-    data = {name: read_like(p, expected, label=label, qid=qid) for name, p in paths.items()}
+    lists = {"train": train, "valid": valid, "test": test}
+    given = {name: DataFiles.of(paths, same_id) for name, paths in lists.items() if paths}
+    data = {name: read_like(each, expected, label=label, qid=qid) for name, each in given.items()}
     if not quiet:
         for name, rows in data.items():
             told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"
-            tell(f"{paths[name]}: {told}")
+            tell(f"{given[name]}: {told}")
     near = {"max_distance": max_distance, "seed_fraction": seed_fraction}
     adapted = rk.adapt(
         start,
@@ -166,18 +172,25 @@ def adapt(
 
 
 def _read_background(
-    path: Path, label: str, qid: str, n_features: int | None
+    data: DataFiles, label: str, qid: str, n_features: int | None
 ) -> tuple[Any | Dataset, Expected]:
     """The model or the data, and the features that the target's data must have."""
     from rankinite.formats import read
     from rankinite.models import load_base_model
     from rankinite.models.foreign import is_model_file
 
-    path = at_hand(path)
-    if not is_model_file(path):
-        rows = read(path, label=label, qid=qid, n_features=n_features)
-        owner = f"the background data {path}"
+    files = data.at_hand
+    models = [path for path in files if is_model_file(path)]
+    if not models:
+        rows = read(files, label=label, qid=qid, n_features=n_features, same_id=data.same_id)
+        owner = f"the background data {data}"
         return rows, Expected(rows.n_features, rows.feature_names, owner)
+    path = models[0]
+    if len(files) > 1:
+        raise ParameterError(
+            f"several files as --background are one dataset, and {path} is a model: give it alone, "
+            "and further models by --other"
+        )
     if n_features is not None:
         raise ParameterError(
             f"--n-features is for background data in SVMlight text, and {path} is a model, which "
@@ -195,4 +208,4 @@ def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | D
     path = at_hand(path)
     if is_model_file(path):
         return load_base_model(path)
-    return read_like(path, expected, label=label, qid=qid)
+    return read_like(DataFiles((path,)), expected, label=label, qid=qid)

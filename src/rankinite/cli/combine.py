@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, named_files, read_like
-from rankinite.cli.options import AsJson, DataPath, Force, Label, Qid, Threads
+from rankinite.cli.data_files import DataFiles
+from rankinite.cli.inputs import Expected, model_at_hand, named_files, read_like
+from rankinite.cli.options import AsJson, DataPaths, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, number_or_none, print_result
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def combine(
-    data: DataPath,
+    data: DataPaths,
     model: Annotated[
         list[str],
         typer.Option(
@@ -46,8 +47,11 @@ def combine(
         typer.Option(metavar="data|query|query_max|none", help="How scores are made comparable."),
     ] = "data",
     test: Annotated[
-        Path | None,
-        typer.Option(show_default=False, help="Other labelled queries, to measure on."),
+        list[Path] | None,
+        typer.Option(
+            show_default=False,
+            help="Other labelled queries, to measure on; give several files one by one.",
+        ),
     ] = None,
     folds: Annotated[
         int, typer.Option(help="Of the cross-validation by which --method all chooses.")
@@ -57,6 +61,7 @@ def combine(
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
+    same_id: SameId = "error",
 ) -> None:
     """Combine rankers by weights that are learned on DATA, and save the result as one ranker.
 
@@ -74,7 +79,7 @@ def combine(
     files = named_files(model)
     if len(files) < len(model):
         raise ParameterError(f"two rankers have the same name in {', '.join(model)}: use NAME=FILE")
-    rankers = {name: load_base_model(path) for name, path in files.items()}
+    rankers = {name: load_base_model(model_at_hand(path)) for name, path in files.items()}
     first = Combination(
         rankers,
         "average" if method == "all" else method,
@@ -85,10 +90,10 @@ def combine(
     )
     first.check_params()
     expected = _features_of(rankers, files)
-    paths = [data] if test is None or test == data else [data, test]
+    given = dict.fromkeys([DataFiles.of(some, same_id) for some in (data, test) if some])
     sets = {
-        name: read_like(path, expected, label=label, qid=qid)
-        for name, path in zip(_short_names(paths), paths, strict=True)
+        name: read_like(some, expected, label=label, qid=qid)
+        for name, some in zip(_short_names(list(given)), given, strict=True)
     }
     job = _Job(rankers, sets, first, folds)
     if method == "all":
@@ -99,10 +104,10 @@ def combine(
     print_result(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
 
 
-def _short_names(paths: list[Path]) -> list[str]:
+def _short_names(sets: list[DataFiles]) -> list[str]:
     """The files without their folders, unless two have one name."""
-    names = [path.name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+    names = [str(DataFiles(tuple(Path(path.name) for path in each.paths))) for each in sets]
+    return names if len(set(names)) == len(names) else [str(each) for each in sets]
 
 
 def _features_of(rankers: dict[str, Any], files: dict[str, Path]) -> Expected:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import (
     Expected,
     labels_located,
@@ -25,10 +26,11 @@ from rankinite.cli.options import (
     MODEL_HELP,
     AsJson,
     Blank,
-    DataPath,
+    DataPaths,
     Label,
     Measures,
     Qid,
+    SameId,
     Threads,
 )
 from rankinite.cli.outputs import number_or_none, print_result
@@ -42,7 +44,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    data: DataPath,
+    data: DataPaths,
     model: Annotated[
         list[str] | None,
         typer.Option(
@@ -65,6 +67,7 @@ def compare(
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
+    same_id: SameId = "error",
 ) -> None:
     """Compare rankers on the same queries, by paired t-tests.
 
@@ -78,6 +81,7 @@ def compare(
     from rankinite.measures.evaluation import check_blank, measure_list
 
     check_blank(blank)
+    judged = DataFiles.of(data, same_id)
     wanted = measure_list(split_measures(measures))
     models, files = named_files(model or []), named_files(scores or [])
     names = [*models, *files]
@@ -90,17 +94,17 @@ def compare(
         raise ParameterError(f"two rankers have the same name in {', '.join(names)}: use NAME=FILE")
     if baseline is not None and baseline not in names:
         raise ParameterError(f"--baseline {baseline!r} is not one of {', '.join(names)}")
-    rows, values = _scores_of_models(data, models, threads, label, qid)
+    rows, values = _scores_of_models(judged, models, threads, label, qid)
     if rows is None:
-        rows = read_judgements(data, label=label, qid=qid)
-    values |= {name: read_scores(path, rows.n_rows, data) for name, path in files.items()}
-    with labels_located(data, rows):
+        rows = read_judgements(judged, label=label, qid=qid)
+    values |= {name: read_scores(path, rows.n_rows, judged) for name, path in files.items()}
+    with labels_located(judged, rows):
         comparison = compare_scores(values, rows, wanted, baseline=baseline, blank=blank)
     print_result(_as_json(comparison) if as_json else _as_tables(comparison))
 
 
 def _scores_of_models(
-    data: Path, models: dict[str, Path], threads: int | None, label: str, qid: str
+    data: DataFiles, models: dict[str, Path], threads: int | None, label: str, qid: str
 ) -> tuple[Queries | None, dict[str, np.ndarray]]:
     """Scores of each model in the order of the rows, and the data (None without models)."""
     rows, values = None, {}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import (
     Expected,
     labels_located,
@@ -28,12 +29,13 @@ from rankinite.cli.options import (
     AllMeasures,
     AsJson,
     Blank,
-    DataPath,
+    DataPaths,
     Document,
     Label,
     NRounds,
     Pairs,
     Qid,
+    SameId,
     Threads,
 )
 from rankinite.cli.outputs import check_writable, number_or_none, print_result, write_lines
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    data: DataPath,
+    data: DataPaths,
     model: Annotated[Path | None, typer.Option(show_default=False, help=MODEL_HELP)] = None,
     scores: Annotated[
         Path | None,
@@ -66,6 +68,7 @@ def evaluate(
     qid: Qid = "qid",
     pairs: Pairs = None,
     document: Document = None,
+    same_id: SameId = "error",
 ) -> None:
     """Measure how well a ranker ranks labelled queries.
 
@@ -86,17 +89,18 @@ def evaluate(
         raise ParameterError("pass either --model or --scores: what is to be evaluated")
     if model is None and n_rounds is not None:
         raise ParameterError("--n-rounds needs --model: scores in a file have no rounds")
+    files = DataFiles.of(data, same_id)
     check_writable(per_query, "the values of the queries")
     check_blank(blank)
     if measures is None and pairs is None:
         measures = DEFAULT_MEASURES
     wanted = None if measures is None else measure_list(split_measures(measures))
     rows, values, sigma = score(
-        data, label=label, qid=qid, document=document, labels_needed=pairs is None
+        files, label=label, qid=qid, document=document, labels_needed=pairs is None
     )
     if pairs is not None:
         rows = rows.with_preferences(pairs)
-    with labels_located(data, rows):
+    with labels_located(files, rows):
         evaluation = evaluate_scores(values, rows, wanted, blank=blank, sigma=sigma)
     if per_query is not None:
         write_lines(_as_csv(evaluation), per_query)
@@ -104,7 +108,7 @@ def evaluate(
 
 
 def _by_model(
-    model: Path, threads: int | None, n_rounds: int | None, data: Path, **columns: Any
+    model: Path, threads: int | None, n_rounds: int | None, data: DataFiles, **columns: Any
 ) -> tuple[Queries, np.ndarray, float | None]:
     """The data, the scores that a saved ranker gives it, and the ranker's own σ."""
     ranker = load_model(model, threads)
@@ -113,7 +117,7 @@ def _by_model(
 
 
 def _from_file(
-    scores: Path, data: Path, **columns: Any
+    scores: Path, data: DataFiles, **columns: Any
 ) -> tuple[Queries, np.ndarray, float | None]:
     """The data, and the scores that a file has for it; nobody knows their σ."""
     rows = read_judgements(data, **columns)

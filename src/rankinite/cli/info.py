@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import at_hand, label_if_there
+from rankinite.cli.data_files import DataFiles, at_hand
+from rankinite.cli.inputs import label_if_there
 from rankinite.cli.options import AsJson, Label, Qid
 from rankinite.cli.outputs import number_or_none, print_result
 from rankinite.errors import DataError
@@ -170,7 +171,7 @@ def _of_data(path: Path, label: str, qid: str) -> Facts:
     from rankinite.data import FeatureBins
     from rankinite.formats import read
 
-    rows = read(path, label=label_if_there(path, label), qid=qid)
+    rows = read(path, label=label_if_there(DataFiles((path,)), label), qid=qid)
     sizes = rows.query_sizes
     facts: Facts = {
         "kind": "binned data" if isinstance(rows.features, FeatureBins) else "data",

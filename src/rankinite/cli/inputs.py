@@ -5,42 +5,18 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankinite.cli.data_files import DataFiles, at_hand
 from rankinite.errors import DataError, LabelError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
     import numpy as np
 
     from rankinite.data import Dataset, Queries
-
-
-# Copies of the streams that the command at work was given, by their names.
-_copies: dict[Path, Path] = {}
-_cleanup = ExitStack()
-
-
-@contextmanager
-def streams_kept() -> Iterator[None]:
-    """Let `at_hand` keep copies of streams until the block ends."""
-    with _cleanup:
-        try:
-            yield
-        finally:
-            _copies.clear()
-
-
-def at_hand(path: Path) -> Path:
-    """The file itself; of a stream a copy, because verbs look at their data several times."""
-    from rankinite.formats.files import as_file, check_readable
-
-    check_readable(path)
-    if path not in _copies:
-        _copies[path] = _cleanup.enter_context(as_file(path))
-    return _copies[path]
 
 
 @dataclass(frozen=True)
@@ -68,7 +44,7 @@ class Expected:
 
 
 def read_like(
-    path: Path,
+    data: DataFiles,
     expected: Expected,
     *,
     label: str,
@@ -86,8 +62,7 @@ def read_like(
     """
     from rankinite.formats import read
 
-    path = at_hand(path)
-    columns = table_columns(path)
+    columns = data.columns
     names = expected.names
     if columns and names is not None:
         # LightGBM puts underscores into names.
@@ -96,7 +71,7 @@ def read_like(
     for name in (names or []) if columns else []:
         if name not in columns:
             raise DataError(
-                f"{path} has no column {name!r}, which is a feature of {expected.owner}: "
+                f"{data} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
     has_label = labels_needed or not columns or label in columns
@@ -104,13 +79,14 @@ def read_like(
         qid = None  # all rows are one query
     try:
         dataset = read(
-            path,
+            data.at_hand,
             label=label if has_label else None,
             qid=qid,
             features=names if columns else None,
             document=document,
-            n_features=expected.n_features if _is_text(path) else None,
+            n_features=expected.n_features if data.is_text else None,
             like=bins_of,
+            same_id=data.same_id,
         )
     except DataError as error:
         given = f"n_features={expected.n_features}"
@@ -118,13 +94,13 @@ def read_like(
             message = str(error).replace(given, str(expected.n_features))
             raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
-    if _is_text(path):
-        _warn_of_narrow_text(dataset, path, expected)
+    if data.is_text:
+        _warn_of_narrow_text(dataset, data, expected)
     return dataset
 
 
 def read_judgements(
-    path: Path,
+    data: DataFiles,
     *,
     label: str,
     qid: str,
@@ -134,22 +110,22 @@ def read_judgements(
     """Read data for its labels and queries alone; of a table no other column is looked at."""
     from rankinite.formats import read
 
-    path = at_hand(path)
-    if not labels_needed and label_if_there(path, label) is None:
-        return read(path, label=None, qid=qid, document=document)
-    if not table_columns(path):
-        return read(path, label=label, qid=qid, document=document)
-    # A dataset needs a feature: the label stands in for it.
-    return read(path, label=label, qid=qid, features=[label], document=document)
+    roles: dict[str, Any] = {"label": label, "qid": qid, "document": document}
+    if not labels_needed and label_if_there(data, label) is None:
+        roles["label"] = None
+    elif data.columns:
+        # A dataset needs a feature: the label stands in for it.
+        roles["features"] = [label]
+    return read(data.at_hand, same_id=data.same_id, **roles)
 
 
-def label_if_there(path: Path, label: str) -> str | None:
-    """The name of the column of labels; None if the file is a table that has no such."""
-    columns = table_columns(at_hand(path))
+def label_if_there(data: DataFiles, label: str) -> str | None:
+    """The name of the column of labels; None if the data is a table that has no such."""
+    columns = data.columns
     return None if columns and label not in columns else label
 
 
-def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
+def read_scores(path: Path, n_rows: int, data: DataFiles) -> np.ndarray:
     """Read one score a line.
 
     Returns
@@ -168,44 +144,34 @@ def read_scores(path: Path, n_rows: int, data: Path) -> np.ndarray:
     return scores
 
 
+def model_at_hand(path: Path) -> Path:
+    """The file of a model; of a stream a copy."""
+    from rankinite.formats.files import is_stream
+
+    return at_hand(path) if is_stream(path) else path
+
+
 def load_model(path: Path, n_threads: int | None) -> Any:
     """Load a model, also of another library, to be used with so many threads."""
     from rankinite.models import load_base_model
     from rankinite.models.parameters import Whole
 
     Whole(1, optional=True).check("threads", n_threads)
-    model = load_base_model(path)
+    model = load_base_model(model_at_hand(path))
     model.n_threads = n_threads
     return model
 
 
 @contextmanager
-def labels_located(path: Path, rows: Queries) -> Iterator[None]:
+def labels_located(data: DataFiles, rows: Queries) -> Iterator[None]:
     """Let an error about a label say where in the file it stands, and in which query."""
     try:
         yield
     except LabelError as error:
         row = error.row if rows.order is None else int(rows.order[error.row])
-        place = _place_of(at_hand(path), row)
         query = rows.qids[error.query]
-        raise DataError(f"{path}, {place}: a document of query {query} {error.what}") from None
-
-
-def _place_of(path: Path, row: int) -> str:
-    """Where a row (from 0) stands in a file, as people count: the line, if it has lines."""
-    from rankinite.formats.files import open_input
-    from rankinite.formats.kinds import CSV, TEXT, TSV, kind_of
-    from rankinite.formats.tables import line_of
-
-    kind = kind_of(path)
-    if kind in (CSV, TSV):
-        return f"line {line_of(path, row)}"
-    if kind == TEXT:
-        with open_input(path) as stream:
-            lines = stream.read().split(b"\n")
-        filled = [n for n, line in enumerate(lines, start=1) if line.partition(b"#")[0].strip()]
-        return f"line {filled[row]}"
-    return f"row {row} (from 0)"
+        place = data.place_of(row)
+        raise DataError(f"{place}: a document of query {query} {error.what}") from None
 
 
 def scores_by(model: Any, rows: Dataset, n_rounds: int | None = None) -> np.ndarray:
@@ -257,24 +223,7 @@ def _score(text: str, path: Path, line: int) -> float:
     return score
 
 
-def table_columns(path: Path) -> list[str]:
-    """The columns of a table; none for other files and those that are unreadable."""
-    from rankinite.formats.kinds import TABLES, kind_of
-    from rankinite.formats.tables import columns_in
-
-    try:
-        return columns_in(path) if kind_of(path) in TABLES else []
-    except DataError:
-        return []  # the reader itself says what is wrong
-
-
-def _is_text(path: Path) -> bool:
-    from rankinite.formats.kinds import TEXT, kind_of
-
-    return kind_of(path) == TEXT
-
-
-def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> None:
+def _warn_of_narrow_text(dataset: Dataset, data: DataFiles, expected: Expected) -> None:
     import numpy as np
 
     from rankinite.data import FeatureBins
@@ -285,7 +234,7 @@ def _warn_of_narrow_text(dataset: Dataset, path: Path, expected: Expected) -> No
     width = int(used[-1]) + 1 if len(used) else 0
     if width < expected.n_features:
         warnings.warn(
-            f"{path} has values for the features 1 to {width} only, and {expected.owner} has "
+            f"{data} has values for the features 1 to {width} only, and {expected.owner} has "
             f"{expected.n_features}: the others count as 0",
             RankiniteWarning,
             stacklevel=2,

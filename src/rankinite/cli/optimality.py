@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import Expected, load_model, read_like
-from rankinite.cli.options import AsJson, DataPath, Label, Qid, Threads
+from rankinite.cli.options import AsJson, DataPaths, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_writable, print_result
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def optimality(
-    data: DataPath,
+    data: DataPaths,
     model: Annotated[
         Path, typer.Option(show_default=False, help="A saved RankNet, LambdaRank or LambdaBoost.")
     ],
@@ -51,6 +52,7 @@ def optimality(
     threads: Threads = None,
     label: Label = "label",
     qid: Qid = "qid",
+    same_id: SameId = "error",
 ) -> None:
     """Test whether a measure has a local maximum at the weights of a ranker.
 
@@ -61,12 +63,13 @@ def optimality(
     from rankinite.optimality.local_optimality import RADII, check_movable, local_optimality
     from rankinite.plots.figures import check_plot
 
+    files = DataFiles.of(data, same_id)
     if plot is not None:
         check_plot(plot)
         check_writable(plot, "the plot")
     ranker = load_model(model, threads)
     check_movable(ranker)
-    rows = read_like(data, Expected.by_model(ranker, model), label=label, qid=qid)
+    rows = read_like(files, Expected.by_model(ranker, model), label=label, qid=qid)
     result = local_optimality(
         ranker,
         rows,

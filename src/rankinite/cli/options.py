@@ -11,10 +11,21 @@ DATA_PANEL = "Data"
 MODEL_HELP = "A saved ranker, also of LightGBM, XGBoost or CatBoost."
 DEFAULT_MEASURES = "ndcg@10,err@10,map,mrr"
 
-DataPath = Annotated[
-    Path,
+DataPaths = Annotated[
+    list[Path],
     typer.Argument(
-        metavar="DATA", show_default=False, help="Labelled queries; - is standard input."
+        metavar="DATA...",
+        show_default=False,
+        help="Labelled queries, one file or several that are one dataset; - is standard input.",
+    ),
+]
+SameId = Annotated[
+    str,
+    typer.Option(
+        metavar="error|join|apart",
+        help="What to do with a query id that two files of one dataset have: refuse it, make one "
+        "query of the rows, or keep the files apart.",
+        rich_help_panel=DATA_PANEL,
     ),
 ]
 Label = Annotated[

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankinite.cli.inputs import Expected, at_hand, load_model, read_like, scores_by, table_columns
-from rankinite.cli.options import MODEL_HELP, Document, Label, NRounds, Qid, Threads
+from rankinite.cli.data_files import DataFiles
+from rankinite.cli.inputs import Expected, load_model, read_like, scores_by
+from rankinite.cli.options import MODEL_HELP, Document, Label, NRounds, Qid, SameId, Threads
 from rankinite.cli.outputs import check_writable, write_lines
 from rankinite.errors import DataError
 
@@ -22,8 +23,12 @@ _TAG = "rankinite"
 
 def score(
     data: Annotated[
-        Path,
-        typer.Argument(metavar="DATA", show_default=False, help="Queries; labels may be absent."),
+        list[Path],
+        typer.Argument(
+            metavar="DATA...",
+            show_default=False,
+            help="Queries, one file or several; labels may be absent; - is standard input.",
+        ),
     ],
     model: Annotated[Path, typer.Option(show_default=False, help=MODEL_HELP)],
     output: Annotated[
@@ -41,6 +46,7 @@ def score(
     label: Label = "label",
     qid: Qid = "qid",
     document: Document = None,
+    same_id: SameId = "error",
 ) -> None:
     """Score documents, in the order of the rows.
 
@@ -54,10 +60,11 @@ def score(
     ranker = load_model(model, threads)
     expected = Expected.by_model(ranker, model)
     needs_queries = trec or bool(getattr(ranker, "needs_queries", False))
-    columns = table_columns(at_hand(data))
+    files = DataFiles.of(data, same_id)
+    columns = files.columns
     has_queries = not columns or qid in columns
     rows = read_like(
-        data,
+        files,
         expected,
         label=label,
         qid=qid,

@@ -33,6 +33,7 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "threads": "--threads",
     "seed": "--seed",
     "folds": "--folds",
+    "same_id": "--same-id",
 }
 # What has no option: said in other words.
 _PHRASES = {
@@ -62,4 +63,4 @@ def in_options(message: str) -> str:
 
 def _flag_and_value(found: re.Match) -> str:
     flag, value = _FLAGS[found[1]], found[2]
-    return flag if value is None else f"{flag} {value}"
+    return flag if value is None else f"{flag} {value}".replace("'", "")

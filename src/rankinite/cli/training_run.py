@@ -1,0 +1,152 @@
+"""A training run of the command line: from the data to the saved model, whatever interrupts it."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from rankinite.cli.data_files import DataFiles
+from rankinite.cli.inputs import labels_located
+from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
+from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning
+
+if TYPE_CHECKING:
+    from rankinite.cli.training_log import TrainingLog
+    from rankinite.data import Dataset
+    from rankinite.measures import Evaluation
+    from rankinite.training import Callback, Checkpoint, Learner, Run
+
+
+class _BackfitNotice:
+    """Says after the last tree that there is more to do."""
+
+    def __init__(self, n_sweeps: int) -> None:
+        self._n_sweeps = n_sweeps
+
+    def after_round(self, run: Run) -> bool:
+        return False
+
+    def finish(self, run: Run) -> None:
+        tell(f"back-fitting the trees, at most {self._n_sweeps} sweeps")
+
+
+@dataclass
+class TrainingRun:
+    """A ranker with its data, from the start to the saved model."""
+
+    ranker: Learner
+    data: Dataset
+    valid: Dataset | None
+    log: TrainingLog | None = None
+    checkpoint: Checkpoint | None = None
+    seconds: float = 0.0
+    interrupt: BaseException | None = None
+
+    def judge(
+        self, measures: list[str], train_files: DataFiles, valid_files: DataFiles | None
+    ) -> None:
+        """Let the measures look at the labels, so that a misfit shows before hours of training."""
+        from rankinite.measures import Evaluator
+
+        if self.valid is not None and valid_files is not None:
+            with labels_located(valid_files, self.valid):
+                for each in measures:
+                    Evaluator(each, self.valid)
+        by_lambdas = "truncation" in self.ranker.parameter_names()
+        if by_lambdas and self.data.y is not None and self.data.preferences is None:
+            with labels_located(train_files, self.data):
+                Evaluator(self.ranker.get_params(deep=False)["measure"], self.data)
+
+    def fit(
+        self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool
+    ) -> None:
+        """Train until the end, or until Ctrl-C."""
+        from rankinite.training import Progress
+
+        sets = {"train": self.data} if train_measure else {}
+        if self.valid is not None:
+            sets["valid"] = self.valid
+        shown = None if quiet else Progress()
+        own = (shown, self.checkpoint, self.log)
+        callbacks: list[Callback] = [each for each in own if each is not None]
+        n_sweeps = self.ranker.get_params(deep=False).get("backfit", 0)
+        if n_sweeps and not quiet:
+            callbacks.append(_BackfitNotice(n_sweeps))
+        started = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                if not allow_nothing:
+                    warnings.simplefilter("error", NothingLearnedWarning)
+                self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
+        except NothingLearnedWarning as warning:
+            raise DataError(
+                f"{warning}; no model is saved: add --allow-nothing to save it all the same"
+            ) from None
+        except (KeyboardInterrupt, EndingSignal) as interrupt:
+            self.interrupt = interrupt
+        self.seconds = time.perf_counter() - started
+
+    def conclude(self, measures: list[str], model: Path, valid_files: DataFiles | None) -> None:
+        """Save the model, evaluate it, and tell."""
+        if self.interrupt is not None and not self.ranker.__sklearn_is_fitted__():
+            unit = self.ranker.unit
+            tell(f"interrupted before the first {unit}: there is nothing to save")
+            raise typer.Exit(exit_code(self.interrupt))
+        self._save(model)
+        evaluation = self._evaluation(measures)
+        if self.log is not None:
+            means = {} if evaluation is None else evaluation.means
+            self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
+        report(_in_words(self.ranker, self.valid))
+        if evaluation is not None:
+            report(f"on {valid_files}:\n{evaluation}")
+        report(f"model: {model}")
+        if self.interrupt is not None:
+            tell(f"interrupted: {model} holds what was learned; add --resume {model} to go on")
+            raise typer.Exit(exit_code(self.interrupt))
+
+    def _save(self, model: Path) -> None:
+        """Save the model, or keep it elsewhere and say where."""
+        try:
+            self.ranker.save(model)
+        except ModelFileError as error:
+            raise ModelFileError(f"{error}; {self._kept_elsewhere(model)}") from error
+
+    def _kept_elsewhere(self, model: Path) -> str:
+        """Where what was learned is, now that it could not be saved; in words."""
+        other = Path(tempfile.mkdtemp(prefix="rankinite-")) / model.name
+        try:
+            self.ranker.save(other)
+            return f"what was learned is in {other} instead: move it from there"
+        except ModelFileError:
+            other.parent.rmdir()
+        if self.checkpoint is not None and self.checkpoint.n_saved:
+            done = f"{self.checkpoint.n_saved} {self.ranker.unit}s"
+            return f"the checkpoint {self.checkpoint.path} has {done}: make room, and --resume it"
+        return "it could not be kept in the folder for temporary files either"
+
+    def _evaluation(self, measures: list[str]) -> Evaluation | None:
+        from rankinite.measures import evaluate
+
+        return None if self.valid is None else evaluate(self.ranker, self.valid, measures)
+
+
+def _in_words(ranker: Learner, valid: Dataset | None) -> str:
+    words = ranker.in_words()
+    if valid is None:
+        return words
+    watched, unit = ranker.measures_on(valid)[0], ranker.unit
+    kept, best = ranker.n_rounds_, ranker.best_iteration_
+    done = len(ranker.history_["valid"][str(watched)])
+    if kept < done:
+        return f"{words}, the best by {watched} of {done} {unit}s"
+    if best < kept:
+        extreme = "lowest" if watched.lower_is_better else "highest"
+        return f"{words} ({watched} was {extreme} after {best} of them)"
+    return words
