@@ -15,8 +15,9 @@ import rankinite as rk
 N_FEATURES = 136
 N_DOCS = 120
 N_COUNTS, N_SPARSE = 40, 32
-# Cumulated shares of the labels 0..3, as in MSLR-WEB30K.
-LABEL_SHARES = np.cumsum([0.515, 0.325, 0.134, 0.018])
+# Shares of the labels 0..3, as in MSLR-WEB30K.
+LABEL_SHARES = (0.515, 0.325, 0.134, 0.018)
+NOISE = 1.5
 
 
 def matrix(n_queries: int, n_docs: int, n_features: int = N_FEATURES, seed: int = 0) -> np.ndarray:
@@ -38,20 +39,33 @@ def matrix(n_queries: int, n_docs: int, n_features: int = N_FEATURES, seed: int 
     return X
 
 
-def labels(X: np.ndarray, seed: int = 0) -> np.ndarray:
-    """Labels 0–4 of the rows."""
+def labels(
+    X: np.ndarray,
+    seed: int = 0,
+    noise: float = NOISE,
+    shares: tuple[float, ...] = LABEL_SHARES,
+) -> np.ndarray:
+    """Labels 0–4 of the rows, with Gaussian noise of a scale, and the shares of the labels 0–3."""
     rng = np.random.default_rng((seed, 1))
     spread = X[:: max(1, len(X) // 10_000)].std(axis=0) + 1e-6
     parts = np.linspace(0, X.shape[1] - 1, 12).astype(int)
     a = [X[:, part] / spread[part] for part in parts]
     value = a[0] + a[3] * (a[1] > 1) + np.sqrt(a[4] * a[5]) - 0.5 * a[6] + np.minimum(a[7], a[8])
-    value += 0.7 * a[10] + 0.7 * a[11] + 1.5 * rng.standard_normal(len(X), dtype=np.float32)
-    return np.searchsorted(np.quantile(value[:200_000], LABEL_SHARES), value).astype(np.float64)
+    value += 0.7 * a[10] + 0.7 * a[11] + noise * rng.standard_normal(len(X), dtype=np.float32)
+    cuts = np.quantile(value[:200_000], np.cumsum(shares))
+    return np.searchsorted(cuts, value).astype(np.float64)
 
 
 def dataset(
-    n_queries: int, n_docs: int = N_DOCS, n_features: int = N_FEATURES, seed: int = 0
+    n_queries: int,
+    n_docs: int = N_DOCS,
+    n_features: int = N_FEATURES,
+    seed: int = 0,
+    noise: float = NOISE,
+    shares: tuple[float, ...] = LABEL_SHARES,
 ) -> rk.Dataset:
     """Labelled queries."""
     X = matrix(n_queries, n_docs, n_features, seed)
-    return rk.Dataset(X, labels(X, seed), qid=np.repeat(np.arange(n_queries), n_docs))
+    return rk.Dataset(
+        X, labels(X, seed, noise, shares), qid=np.repeat(np.arange(n_queries), n_docs)
+    )

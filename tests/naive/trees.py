@@ -36,13 +36,22 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a tree is grown on: bins, integer λ, integer w (None for least squares)."""
+    """What a tree is grown on: bins, integer λ, integer w (None for least squares).
+
+    `min_mass` and `l2` are in units of the integers.
+    """
 
     bins: np.ndarray
     n_bins: Sequence[int]
     lam: Sequence[int]
     w: Sequence[int] | None = None
     min_samples_leaf: int = 1
+    min_mass: float = 0.0
+    l2: float = 0.0
+
+    def mass(self, rows: Sequence[int]) -> float:
+        """The number of rows, or Σw."""
+        return float(len(rows) if self.w is None else _sum_of(self.w)(rows))
 
 
 def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
@@ -50,13 +59,16 @@ def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
 
     In the arrangement of the kernel, so that splits that are equal there are equal here.
     """
-    mass = (lambda rows: len(rows)) if problem.w is None else _sum_of(problem.w)
     sum_of = _sum_of(problem.lam)
-    mass_left, mass_right = float(mass(left)), float(mass(right))
+    l2 = problem.l2
+    mass = problem.mass([*left, *right]) + l2
+    mass_left, mass_right = problem.mass(left) + l2, problem.mass(right) + l2
     if mass_left <= 0 or mass_right <= 0:
         return 0.0
-    difference = float(sum_of(left)) * mass_right - float(sum_of(right)) * mass_left
-    return difference * difference / (mass_left * mass_right) / (mass_left + mass_right)
+    won, lost = float(sum_of(left)), float(sum_of(right))
+    difference = won * mass_right - lost * mass_left
+    held_back = l2 * (won * won * mass_right + lost * lost * mass_left)
+    return (difference * difference - held_back) / (mass_left * mass_right) / mass
 
 
 def _sum_of(values: Sequence[int]) -> Callable[[Sequence[int]], int]:
@@ -73,6 +85,8 @@ def splits_of(problem: Problem, rows: Sequence[int], feature: int) -> list[Split
             left = [row for row in rows if split.goes_left(problem.bins[row])]
             right = [row for row in rows if not split.goes_left(problem.bins[row])]
             if min(len(left), len(right)) < problem.min_samples_leaf:
+                continue
+            if min(problem.mass(left), problem.mass(right)) < problem.min_mass:
                 continue
             direction = missing_left if n_missing else len(left) > len(right)
             found.append(Split(gain(problem, left, right), feature, b, direction))

@@ -1,11 +1,13 @@
 """The best split of each feature against an exhaustive search."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankinite.trees._split_kernels import N_SCRATCH, best_splits
+from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
 from tests.naive import trees as naive
 from tests.trees.cases import binned_of, bins_of, fields_of, integer_features, packed_of, problem_of
 
@@ -40,7 +42,7 @@ def kernel_splits(problem, packed, rows, allowed=None):
         packed.count_bits,
         np.asarray(problem.n_bins),
         np.stack([allowed, allowed]),
-        problem.min_samples_leaf,
+        Limits(problem.min_samples_leaf, problem.min_mass, problem.l2),
         np.empty((3, N_SCRATCH, 257)),
         gains,
         bins,
@@ -80,6 +82,36 @@ def test_equals_exhaustive_search(n, n_values, missing, min_samples_leaf, newton
     problem = problem_of(binned, packed, min_samples_leaf)
     assert_equals_search(problem, packed, np.arange(n))
     assert_equals_search(problem, packed, np.arange(0, n, 2))
+
+
+@settings(deadline=None, max_examples=60, derandomize=True)
+@given(
+    n=st.integers(2, 40),
+    missing=st.sampled_from([0.0, 0.3]),
+    newton=st.booleans(),
+    min_mass=st.sampled_from([0.0, 1.0, 4.0, 9.5]),
+    l2=st.sampled_from([0.0, 0.25, 3.0, 1e4]),
+    seed=st.integers(0, 2**32),
+)
+def test_regularised_splits_equal_exhaustive_search(n, missing, newton, min_mass, l2, seed):
+    rng = np.random.default_rng(seed)
+    binned = binned_of(integer_features(n, 5, n_values=6, missing=missing, seed=seed))
+    packed = packed_of(rng.integers(-50, 51, n), rng.integers(0, 4, n) if newton else None)
+    problem = replace(problem_of(binned, packed, 1), min_mass=min_mass, l2=l2)
+    assert_equals_search(problem, packed, np.arange(n))
+
+
+def test_the_gain_with_l2_is_that_of_the_formula():
+    """G²/(M + c) on both sides less that of the whole, for λ = 1, 1, 5, 7 and c = 2."""
+    packed = packed_of(np.array([1.0, 1.0, 5.0, 7.0]))
+    q, _, _ = fields_of(packed)
+    bins = np.array([[0], [0], [1], [1]], np.uint8)
+    problem = naive.Problem(bins, [2], q, None, 1, l2=2.0)
+    gains, *_ = kernel_splits(problem, packed, range(4))
+    formula = 2**2 / (2 + 2) + 12**2 / (2 + 2) - 14**2 / (4 + 2)
+    assert gains[0] / packed.lam_scale**2 == pytest.approx(formula)
+    # Held back far enough, no split is worth it.
+    assert kernel_splits(replace(problem, l2=100.0), packed, range(4))[0][0] == 0.0
 
 
 def test_real_gradients():

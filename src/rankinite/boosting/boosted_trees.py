@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
+from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial
-from rankinite.errors import ModelFileError
+from rankinite.errors import ModelFileError, ParameterError
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
@@ -49,25 +51,42 @@ class BoostedTrees(Learner):
         **Learner.constraints,
         "n_estimators": Whole(1),
         "max_leaf_nodes": Whole(2),
+        "max_depth": Whole(1, optional=True),
         "min_samples_leaf": Whole(1),
+        "min_curvature_leaf": Real(0.0, or_low=True),
+        "l2_regularization": Real(0.0, or_low=True),
         "max_bins": Whole(2, 255),
         "split": OneOf(("least_squares", "newton")),
         "row_fraction": Real(0.0, 1.0),
         "feature_fraction": Real(0.0, 1.0),
+        "query_fraction": Real(0.0, 1.0),
     }
     learns_from_bins = True
     sums_rounds = True
 
     n_estimators: int
     max_leaf_nodes: int
+    max_depth: int | None
     min_samples_leaf: int
+    min_curvature_leaf: float
+    l2_regularization: float
     max_bins: int
     split: str
     row_fraction: float
     feature_fraction: float
+    query_fraction: float
 
     forest_: Forest
     _link: Link
+
+    def check_params(self) -> None:
+        """Refuse parameters outside their range, or that do not fit each other."""
+        super().check_params()
+        if self.min_curvature_leaf > 0 and self.split == "least_squares":
+            raise ParameterError(
+                f"min_curvature_leaf={self.min_curvature_leaf:g} needs split='newton': "
+                "least-squares splits do not look at the curvature"
+            )
 
     @abstractmethod
     def _objective(
@@ -85,9 +104,12 @@ class BoostedTrees(Learner):
             start = np.zeros_like(start)
         outputs = first_outputs(start, objective.link, before)
         data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), *outputs)
-        growth = self._growth(dataset, communicator)
+        growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
         grower = Grower(binned, growth, keys, dataset.n_rows, communicator)
         stage = self._stage(objective, grower, outputs, dataset)
+        if self.query_fraction < 1.0:
+            fraction = float(self.query_fraction)
+            stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
         return TreeRounds(stage, data, objective.link, start)
 
     def _watch(
@@ -118,7 +140,10 @@ class BoostedTrees(Learner):
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
+            max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_leaf=int(self.min_samples_leaf),
+            min_curvature_leaf=float(self.min_curvature_leaf),
+            l2_regularization=float(self.l2_regularization),
             split=self.split,
             row_fraction=float(self.row_fraction),
             feature_fraction=float(self.feature_fraction),

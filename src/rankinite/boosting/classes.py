@@ -29,6 +29,7 @@ class Multinomial:
     """
 
     longest_step = LONGEST_STEP
+    w_unit = 1.0
 
     def __init__(
         self,
@@ -79,6 +80,7 @@ class Ordinal:
     """
 
     longest_step = LONGEST_STEP / _LOG_ODDS
+    w_unit = 1.0
 
     def __init__(
         self,

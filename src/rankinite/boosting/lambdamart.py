@@ -22,7 +22,7 @@ from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
-from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
 from rankinite.trees import Forest, Grower
 
@@ -49,10 +49,18 @@ class LambdaMART(BoostedTrees):
         Number of trees.
     max_leaf_nodes : int
         Leaves of a tree. Trees grow best split first.
+    max_depth : int, optional
+        Most splits between the root of a tree and a leaf; by default leaves alone are counted.
     learning_rate : float
         Factor of every step (the papers' shrinkage v).
     min_samples_leaf : int
         Fewest documents in a leaf.
+    min_curvature_leaf : float
+        Least Σw in a leaf, in units of σ²; for ``split="newton"``.
+    l2_regularization : float
+        Added to Σw of a leaf, in units of σ²: it shortens the steps of leaves that few pairs speak
+        for, and makes their splits gain less. For ``split="least_squares"``, whose gains have the
+        number of documents in the place of Σw, it counts as documents there.
     max_bins : int
         Most bins of a feature, up to 255; missing values have one of their own.
     split : {"least_squares", "newton"}
@@ -71,6 +79,9 @@ class LambdaMART(BoostedTrees):
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
         its split (Gao et al. 2009, section 5.3).
+    query_fraction : float
+        Share of the queries that are drawn for every tree, to choose all its splits. The steps of
+        its leaves are those of all documents.
     base_model : ranker, model, function or weights, optional
         Anything that scores; trees are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
@@ -87,8 +98,14 @@ class LambdaMART(BoostedTrees):
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
         papers as they stand.
+    noise : float
+        Scale of the Gumbel noise, in units of 1/σ, that is added to the scores before the λs are
+        taken, so that they are an average over rankings that might as well have been. 0: none.
+    n_draws : int
+        Draws of the noise a tree, over which λ and w are averaged.
     random_state : int or None
-        Seed of all that is random: rows and features that are drawn, the order of equal scores.
+        Seed of all that is random: noise, queries, rows and features that are drawn, the order of
+        equal scores.
         None draws one (`seed_` tells which).
     n_threads : int, optional
         All cores by default. The model does not depend on it, and its file does not keep it.
@@ -123,6 +140,8 @@ class LambdaMART(BoostedTrees):
         "backfit": Whole(0),
         "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
+        "noise": Real(0.0, or_low=True),
+        "n_draws": Whole(1),
     }
 
     learns_preferences = True
@@ -134,20 +153,26 @@ class LambdaMART(BoostedTrees):
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
         max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
         learning_rate: float = 0.1,
         min_samples_leaf: int = 20,
+        min_curvature_leaf: float = 0.0,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         split: str = "least_squares",
         step: str = "newton",
         backfit: int = 0,
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
+        query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = True,
+        noise: float = 0.0,
+        n_draws: int = 4,
         random_state: int | None = 0,
         n_threads: int | None = None,
         verbose: int = 0,
@@ -155,20 +180,26 @@ class LambdaMART(BoostedTrees):
         self.measure = measure
         self.n_estimators = n_estimators
         self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
         self.learning_rate = learning_rate
         self.min_samples_leaf = min_samples_leaf
+        self.min_curvature_leaf = min_curvature_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.split = split
         self.step = step
         self.backfit = backfit
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
+        self.query_fraction = query_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure
         self.sigma = sigma
         self.truncation = truncation
         self.normalize = normalize
+        self.noise = noise
+        self.n_draws = n_draws
         self.random_state = random_state
         self.n_threads = n_threads
         self.verbose = verbose
@@ -189,9 +220,11 @@ class LambdaMART(BoostedTrees):
             dataset,
             keys,
             float(self.sigma),
-            self.truncation,
-            bool(self.normalize),
-            self._seed,
+            truncation=self.truncation,
+            normalize=bool(self.normalize),
+            noise=float(self.noise),
+            n_draws=int(self.n_draws),
+            seed=self._seed,
         )
 
     def _stage(

@@ -68,6 +68,7 @@ class LineSearchStage(TreeStage):
         forces, masses, bends = (
             sums_over_leaves(terms, *place, *everywhere) for terms in (lam, self._mass, w)
         )
+        bends += self.grower.parameters.l2_of_steps
         means = np.zeros_like(forces)
         np.divide(forces, masses, out=means, where=masses > 0)
         if np.ptp(means) == 0.0:

@@ -41,9 +41,11 @@ class MART(BoostedTrees):
         R = (2^l − 1) / 2^l_max (Burges et al. 2011), those that ERR assigns.
     measure : str or Measure
         What is watched on validation data; it does not change the loss.
-    n_estimators, max_leaf_nodes, learning_rate, min_samples_leaf, max_bins, split, row_fraction
-        As in `LambdaMART`, and so are feature_fraction, base_model, early_stopping,
-        valid_measure, sigma, random_state, n_threads and verbose.
+    n_estimators, max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split
+        As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
+        documents' weights, times 4σ² for the logistic losses), row_fraction, feature_fraction,
+        query_fraction, base_model, early_stopping, valid_measure, sigma, random_state, n_threads
+        and verbose.
 
     Examples
     --------
@@ -67,12 +69,16 @@ class MART(BoostedTrees):
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
         max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
         learning_rate: float = 0.1,
         min_samples_leaf: int = 20,
+        min_curvature_leaf: float = 0.0,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         split: str = "least_squares",
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
+        query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -85,12 +91,16 @@ class MART(BoostedTrees):
         self.measure = measure
         self.n_estimators = n_estimators
         self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
         self.learning_rate = learning_rate
         self.min_samples_leaf = min_samples_leaf
+        self.min_curvature_leaf = min_curvature_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.split = split
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
+        self.query_fraction = query_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure

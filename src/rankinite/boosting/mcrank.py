@@ -45,8 +45,9 @@ class McRank(BoostedTrees):
         What is watched on validation data; it does not change the loss.
     n_estimators : int
         Number of rounds.
-    max_leaf_nodes, learning_rate, min_samples_leaf, max_bins, split, row_fraction
-        As in `LambdaMART`, and so are feature_fraction, early_stopping, valid_measure,
+    max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split, row_fraction
+        As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
+        documents' weights), feature_fraction, query_fraction, early_stopping, valid_measure,
         random_state, n_threads and verbose. Wu et al. (2008) used 10 leaves and a rate of 0.05.
     base_model : ranker, model, function or weights, optional
         A score s that the classes begin with: P(y = k) grows like e^{ks}, so that the ranking is
@@ -77,12 +78,16 @@ class McRank(BoostedTrees):
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
         max_leaf_nodes: int = 31,
+        max_depth: int | None = None,
         learning_rate: float = 0.1,
         min_samples_leaf: int = 20,
+        min_curvature_leaf: float = 0.0,
+        l2_regularization: float = 0.0,
         max_bins: int = 255,
         split: str = "least_squares",
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
+        query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -95,12 +100,16 @@ class McRank(BoostedTrees):
         self.measure = measure
         self.n_estimators = n_estimators
         self.max_leaf_nodes = max_leaf_nodes
+        self.max_depth = max_depth
         self.learning_rate = learning_rate
         self.min_samples_leaf = min_samples_leaf
+        self.min_curvature_leaf = min_curvature_leaf
+        self.l2_regularization = l2_regularization
         self.max_bins = max_bins
         self.split = split
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
+        self.query_fraction = query_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure

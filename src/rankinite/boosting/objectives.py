@@ -7,7 +7,7 @@ higher score, and w ≥ 0 is the loss's second derivative. A leaf's Newton step 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -63,6 +63,8 @@ class Objective(Protocol):
 
     link: Link
     longest_step: float
+    # What w grows with, whatever the data: the square of the slope σ.
+    w_unit: float
 
     def start(self) -> np.ndarray:
         """The outputs of every row before the first tree, shape (n_outputs,)."""
@@ -76,21 +78,25 @@ class Objective(Protocol):
 
 
 class RankingObjective:
-    """The λ-gradients of a ranking measure (`rankinite.lambdas`)."""
+    """The λ-gradients of a ranking measure.
+
+    Parameters
+    ----------
+    measure : Measure
+    dataset : Queries
+    keys : ndarray of uint64, shape (n_rows,)
+    sigma : float
+    options
+        As in `rankinite.lambdas.LambdaGradients`.
+    """
 
     link: Link = Identity()
 
     def __init__(
-        self,
-        measure: Measure,
-        dataset: Queries,
-        keys: np.ndarray,
-        sigma: float,
-        truncation: int | None,
-        normalize: bool,
-        seed: int,
+        self, measure: Measure, dataset: Queries, keys: np.ndarray, sigma: float, **options: Any
     ) -> None:
         self.longest_step = LONGEST_STEP / sigma
+        self.w_unit = sigma**2
         self._lambdas = LambdaGradients(
             measure,
             dataset.labels,
@@ -99,9 +105,7 @@ class RankingObjective:
             weight=dataset.weight,
             query_weight=dataset.query_weight,
             sigma=sigma,
-            truncation=truncation,
-            normalize=normalize,
-            seed=seed,
+            **options,
         )
 
     def start(self) -> np.ndarray:
@@ -122,6 +126,7 @@ class PreferenceObjective:
         self, preferences: Preferences, query_weight: np.ndarray | None, sigma: float
     ) -> None:
         self.longest_step = LONGEST_STEP / sigma
+        self.w_unit = sigma**2
         self._lambdas = PreferenceGradients(preferences, query_weight=query_weight, sigma=sigma)
 
     def start(self) -> np.ndarray:
@@ -138,6 +143,7 @@ class LeastSquares:
 
     link: Link = Identity()
     longest_step = np.inf
+    w_unit = 1.0
 
     def __init__(self, dataset: Queries, communicator: Communicator) -> None:
         self._y = dataset.labels
@@ -172,6 +178,7 @@ class Logistic:
         communicator: Communicator,
     ) -> None:
         self.longest_step = LONGEST_STEP / sigma
+        self.w_unit = (2 * sigma) ** 2
         self._targets = targets
         self._weight = weight
         self._sigma = sigma

@@ -6,6 +6,7 @@ import numpy as np
 
 from rankinite.binning import BinnedMatrix
 from rankinite.boosting.objectives import Objective
+from rankinite.boosting.query_sample import QuerySample
 from rankinite.order.seeds import derive_seed
 from rankinite.trees import (
     Gradients,
@@ -15,6 +16,7 @@ from rankinite.trees import (
     add_grown_tree,
     add_tree,
     gradients,
+    on_all_rows,
     pack_least_squares,
     pack_newton,
     sums_over_leaves,
@@ -35,7 +37,14 @@ class TreeStage:
         Of the training rows before the first round; updated in place.
     learning_rate : float
     seed : int
+
+    Attributes
+    ----------
+    sample : QuerySample or None
+        Draws the queries whose documents choose the splits of a round's trees; None: all do.
     """
+
+    sample: QuerySample | None = None
 
     def __init__(
         self,
@@ -61,7 +70,10 @@ class TreeStage:
     def _learn_output(self, output: int, round_number: int, lam: np.ndarray, w: np.ndarray) -> Tree:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
-        grown = _grow(grower, forces, bends, self._seed(round_number, output))
+        drawn = None
+        if self.sample is not None:
+            drawn = self.sample.rows(derive_seed(self.seed, round_number, "queries"))
+        grown = _grow(grower, forces, bends, self._seed(round_number, output), drawn)
         steps = self._steps(grown, forces, bends, self.scores[output])
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
@@ -91,19 +103,27 @@ class TreeStage:
         return any(np.ptp(tree.value) > 0.0 for tree in member)
 
 
-def _grow(grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64) -> GrownTree:
+def _grow(
+    grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64, drawn: np.ndarray | None
+) -> GrownTree:
     if grower.parameters.split == "newton":
-        return grower.grow(pack_newton(lam, w, grower.n_rows), seed)
-    return grower.grow(pack_least_squares(lam, grower.n_rows), seed)
+        packed = pack_newton(lam, w, grower.n_rows)
+    else:
+        packed = pack_least_squares(lam, grower.n_rows)
+    grown = grower.grow(packed, seed, drawn)
+    return grown if drawn is None else on_all_rows(grown, grower.binned, grower.communicator)
 
 
 def newton_steps(
     grown: GrownTree, lam: Gradients, w: Gradients, longest: float, grower: Grower
 ) -> np.ndarray:
-    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way."""
+    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way.
+
+    L2 regularisation is added to Σw.
+    """
     place = (grown.rows, grown.starts, grown.stops, grower.n_rows, grower.communicator)
     forces = sums_over_leaves(lam, *place)
-    masses = sums_over_leaves(w, *place)
+    masses = sums_over_leaves(w, *place) + grower.parameters.l2_of_steps
     # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
     steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
     np.divide(forces, masses, out=steps, where=masses > 0)

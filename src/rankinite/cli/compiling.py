@@ -184,7 +184,7 @@ def take_gradients(measure: str) -> None:
     data = Dataset(y[:, None], y, qid=np.zeros(2))
     keys = row_keys(_two_bins(2), data.labels, data.weight, data.offsets)
     learned = NDCG(10).resolve(data.labels)
-    objective = RankingObjective(learned, data, keys, 1.0, None, True, 0)
+    objective = RankingObjective(learned, data, keys, 1.0, normalize=True)
     for _ in objective.gradients(np.zeros((1, 2)), 0):
         pass
 

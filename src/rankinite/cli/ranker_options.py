@@ -99,6 +99,10 @@ RANKER_OPTIONS = {
         "Weigh pairs by their gap and queries by what is still open.",
         others={"lambdaboost": "no-normalize", "lambdarank": "no-normalize"},
     ),
+    "noise": RankerOption(
+        float, "0", _STEPS, "Scale of the noise at which lambdamart takes its lambdas."
+    ),
+    "n_draws": RankerOption(int, "4", _STEPS, "Draws of the noise a tree."),
     "n_estimators": RankerOption(
         int, "500", _STEPS, "Number of trees; of rounds for mcrank and lambdaboost."
     ),
@@ -135,7 +139,14 @@ RANKER_OPTIONS = {
     ),
     "patience": RankerOption(int, "20", _NETS, "Epochs without progress before a new start."),
     "max_leaf_nodes": RankerOption(int, "31", _TREES, "Leaves of a tree."),
+    "max_depth": RankerOption(int, "none", _TREES, "Most splits between a leaf and the root."),
     "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
+    "min_curvature_leaf": RankerOption(
+        float, "0", _TREES, "Least sum of second derivatives in a leaf."
+    ),
+    "l2_regularization": RankerOption(
+        float, "0", _TREES, "Added to that sum, to hold back the leaves of which little is known."
+    ),
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
     "split": RankerOption(
         str, "least_squares", _TREES, "Gain of a split: least_squares or newton."
@@ -145,6 +156,9 @@ RANKER_OPTIONS = {
     ),
     "feature_fraction": RankerOption(
         float, "1.0", _TREES, "Share of the features drawn at every node."
+    ),
+    "query_fraction": RankerOption(
+        float, "1.0", _TREES, "Share of the queries drawn for every tree."
     ),
     "early_stopping": RankerOption(
         int,

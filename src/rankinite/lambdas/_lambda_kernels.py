@@ -6,6 +6,7 @@ import numpy as np
 
 from rankinite._numba import kernel
 from rankinite.lambdas._force_kernels import add_pairs, fill_chunks, fill_mirror
+from rankinite.lambdas._noise_kernels import perturb
 from rankinite.lambdas._pair_kernels import (
     CHUNK,
     FORCE_BITS,
@@ -27,14 +28,18 @@ FINEST, COARSEST = 60, -120
 
 
 @kernel()
-def _take_scores(scores, documents, sigma, by_place, s):
+def _take_scores(scores, documents, keys, seed, draw, settings, by_place, s):
     """Write the scores in grade order, and σ times them; returns the highest of these, the lowest.
 
-    `documents` are those of the query in grade order.
+    `documents` and `keys` are those of the query in grade order.
     """
-    highest, lowest = -np.inf, np.inf
+    sigma = settings.sigma
     for k in range(documents.shape[0]):
         by_place[k] = scores[documents[k]]
+    if settings.noise > 0.0:
+        perturb(by_place, keys, seed, draw, settings.noise / sigma, by_place)
+    highest, lowest = -np.inf, np.inf
+    for k in range(documents.shape[0]):
         s[k] = sigma * by_place[k]
         highest = max(highest, s[k])
         lowest = min(lowest, s[k])
@@ -42,11 +47,13 @@ def _take_scores(scores, documents, sigma, by_place, s):
 
 
 @kernel()
-def _write(documents, sums, value, sigma, lam, curvature):
-    """Write λ and w from the sums in grade order, whose unit is `value`."""
+def _write(documents, sums, value, sigma, draw, n_draws, lam, curvature):
+    """Write λ and w from the sums in grade order, whose unit is `value`: a mean over the draws."""
     for k in range(documents.shape[0]):
-        lam[documents[k]] = sigma * (value * sums[0, k])
-        curvature[documents[k]] = sigma * sigma * (value * sums[1, k])
+        force = sigma * (value * sums[0, k]) / n_draws
+        bend = sigma * sigma * (value * sums[1, k]) / n_draws
+        lam[documents[k]] = force if draw == 0 else lam[documents[k]] + force
+        curvature[documents[k]] = bend if draw == 0 else curvature[documents[k]] + bend
 
 
 @kernel(inline="always")
@@ -124,43 +131,55 @@ def all_lambdas(first_query, last_query, settings, queries, kept, at):
                 curvature[row] = 0.0
             continue
         documents, own_scores, order = by_grade[first:last], scores[first:last], orders[first:last]
-        by_place, s = work[0, :n], work[1, :n]
-        highest, lowest = _take_scores(own_scores, documents, sigma, by_place, s)
-        near = highest - lowest < SAFE_RANGE
-        rank_documents(by_place, keys[first:last], seed, settings.depth, order, spare)
         own_grades, own_norms, starts = grades[first:last], norms[query], own[first:last]
-        cap = ranked_terms(
-            general, settings, own_norms, own_grades, starts, order, work[2, :n], terms
-        )
+        own_keys, by_place, s = keys[first:last], work[0, :n], work[1, :n]
         # The best grade comes first in grade order.
         best = own_grades[0] * (1.0 if settings.code == LAYERED else own_norms[0])
         g_exponent = 0 if settings.code == PAIRS else _exponent(best)
-        u_exponent = _exponent(_largest_weight(general, terms, n - 1))
         everyone = settings.top >= n - 1
-        rows = spare[3].view(np.int32)
-        rows = rows[: _rows_to_meet(order, n if everyone else settings.top, spare[0], rows)]
         size = (n + CHUNK - 1) // CHUNK * SIZE
         chunks, mirror = room[:size], room[size : size if everyone else 2 * size]
-        while True:
-            unit = units[query]
-            g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
-            u_factor = math.ldexp(1.0, -u_exponent)
-            rule = Rule(s, highest, near, close, slope, np.float32(cap * g_factor))
-            fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks)
-            if not everyone:
-                fill_mirror(chunks, mirror)
-            total, largest = add_pairs(
-                general, rows, lower[first:last], starts, rule, chunks, mirror, sums
+        for draw in range(settings.n_draws):
+            highest, lowest = _take_scores(
+                own_scores, documents, own_keys, seed, draw, settings, by_place, s
             )
-            units[query] = _next_unit(unit, largest)
-            if units[query] == unit:
-                break
-        # The steps of the grid of scores count for FORCE_BITS of the bits.
-        value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
-        if normalize and total > 0.0:
-            # Compress the query's sum, so that no query drowns the rest.
-            value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
-        _write(documents, sums, value, sigma, lam[first:last], curvature[first:last])
+            near = highest - lowest < SAFE_RANGE
+            rank_documents(by_place, own_keys, seed, settings.depth, order, spare)
+            cap = ranked_terms(
+                general, settings, own_norms, own_grades, starts, order, work[2, :n], terms
+            )
+            u_exponent = _exponent(_largest_weight(general, terms, n - 1))
+            rows = spare[3].view(np.int32)
+            rows = rows[: _rows_to_meet(order, n if everyone else settings.top, spare[0], rows)]
+            while True:
+                unit = units[query]
+                g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
+                u_factor = math.ldexp(1.0, -u_exponent)
+                rule = Rule(s, highest, near, close, slope, np.float32(cap * g_factor))
+                fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks)
+                if not everyone:
+                    fill_mirror(chunks, mirror)
+                total, largest = add_pairs(
+                    general, rows, lower[first:last], starts, rule, chunks, mirror, sums
+                )
+                units[query] = _next_unit(unit, largest)
+                if units[query] == unit:
+                    break
+            # The steps of the grid of scores count for FORCE_BITS of the bits.
+            value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
+            if normalize and total > 0.0:
+                # Compress the query's sum, so that no query drowns the rest.
+                value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
+            _write(
+                documents,
+                sums,
+                value,
+                sigma,
+                draw,
+                settings.n_draws,
+                lam[first:last],
+                curvature[first:last],
+            )
 
 
 @kernel()

@@ -35,6 +35,10 @@ class LambdaSettings(NamedTuple):
     sigma : float
     normalize : bool
         Divide |ΔZ| by the gap between the scores, and compress each query's sum.
+    noise : float
+        Scale of the noise that is added to the scores, in units of 1/σ; 0: none.
+    n_draws : int
+        Draws of the noise, over which the λs are averaged.
     """
 
     general: bool | None
@@ -44,6 +48,8 @@ class LambdaSettings(NamedTuple):
     top: int
     sigma: float
     normalize: bool
+    noise: float
+    n_draws: int
 
 
 class GradedQueries(NamedTuple):
@@ -118,7 +124,7 @@ class Round(NamedTuple):
     ----------
     scores : ndarray of float64, shape (n_rows,)
     seed : uint64
-        With the documents' keys it orders equal scores.
+        With the documents' keys it orders equal scores, and makes the noise.
     lam, curvature : ndarray of float64, shape (n_rows,)
         Output: λ and w, without weights.
     """

@@ -52,6 +52,8 @@ class BuiltInLambdas:
     def write_with_costs(self, at: Round, weight: np.ndarray) -> np.ndarray:
         """Write the λs of a round; returns the costs of the same ranking, shape (n_queries,)."""
         self.write(at)
+        if self.setup.settings.noise > 0.0:  # the ranking was another
+            return self.costs(at.scores, at.seed, weight)
         return self._costs(at.scores, weight)
 
     def costs(self, scores: np.ndarray, seed: np.uint64, weight: np.ndarray) -> np.ndarray:
@@ -84,12 +86,14 @@ def lay_out(
     truncation: int | None,
     sigma: float,
     normalize: bool,
+    noise: float,
+    n_draws: int,
 ) -> Setup:
     """Lay out what stays from round to round: the queries in the order of their grades."""
     general = None if judged.code in (LINEAR, LAYERED) else True
     top = judged.top if truncation is None else min(judged.top, truncation)
     settings = LambdaSettings(
-        general, judged.code, judged.discounts, judged.top, top, sigma, normalize
+        general, judged.code, judged.discounts, judged.top, top, sigma, normalize, noise, n_draws
     )
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)

@@ -12,6 +12,11 @@ the terms that `rankinite.measures` gives it.
 With `normalize` |ΔZ_ij| is divided by 0.01 + σ|s_i − s_j|, and then the λ and w of a query are
 multiplied by log2(1 + S) / S with S = Σ|λ_ij|/σ: pairs that the model cannot yet tell apart count
 most, and no query drowns the others. This is not in the papers; LightGBM does it.
+
+With `noise` the λs are the mean of those at scores to which random numbers were added: |ΔZ_ij| is
+no longer that of the one ranking at hand, but an average over rankings that might as well have
+been. So pairs whose order is open count with the ranks that either may come to have (Lyzhin et al.
+2023 find that this is what makes YetiRank good).
 """
 
 from __future__ import annotations
@@ -48,8 +53,12 @@ class LambdaGradients:
     truncation : int, optional
         Only pairs whose upper document is among the first `truncation` ranks count.
     normalize : bool
+    noise : float
+        Scale of the Gumbel noise that is added to the scores, in units of 1/σ.
+    n_draws : int
+        Draws of the noise, over which λ and w are averaged.
     seed : int
-        Of the shuffle that orders documents with equal scores.
+        Of the noise, and of the shuffle that orders documents with equal scores.
     """
 
     def __init__(
@@ -64,6 +73,8 @@ class LambdaGradients:
         sigma: float = 1.0,
         truncation: int | None = None,
         normalize: bool = False,
+        noise: float = 0.0,
+        n_draws: int = 1,
         seed: int = 0,
     ) -> None:
         self.offsets = offsets
@@ -73,6 +84,9 @@ class LambdaGradients:
             "truncation": truncation,
             "sigma": float(sigma),
             "normalize": bool(normalize),
+            "noise": float(noise),
+            # Without noise all draws are the same.
+            "n_draws": int(n_draws) if noise > 0 else 1,
         }
         self._lambdas: BuiltInLambdas | OwnLambdas
         if isinstance(measure, BuiltIn):
@@ -103,9 +117,9 @@ class LambdaGradients:
     def costs(self, scores: np.ndarray, round_number: int) -> np.ndarray:
         """C = Σ |ΔZ_ij| log(1 + e^{−σ(s_i − s_j)}) of every query, shape (n_queries,).
 
-        With |ΔZ| held as it is, −λ is the gradient of this cost (Burges 2010, section 7). Query
-        weights multiply. With weights of documents no cost has the gradient −λ; here a pair has the
-        mean of the two.
+        At the scores as they are, without noise. With |ΔZ| held as it is, −λ without noise is the
+        gradient of this cost (Burges 2010, section 7). Query weights multiply. With weights of
+        documents no cost has the gradient −λ; here a pair has the mean of the two.
         """
         return self._lambdas.costs(scores, self._seed_of(round_number), self._pair_weight(scores))
 

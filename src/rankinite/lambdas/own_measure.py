@@ -10,6 +10,7 @@ import numpy as np
 
 from rankinite.lambdas._cost_kernels import cost_from_deltas
 from rankinite.lambdas._lambda_kernels import lambdas_from_deltas
+from rankinite.lambdas._noise_kernels import perturb
 from rankinite.lambdas._query_kernels import Round
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures import Measure
@@ -36,6 +37,8 @@ class OwnLambdas:
     truncation : int, optional
     sigma : float
     normalize : bool
+    noise : float
+    n_draws : int
     """
 
     setup = None
@@ -50,6 +53,8 @@ class OwnLambdas:
         truncation: int | None,
         sigma: float,
         normalize: bool,
+        noise: float,
+        n_draws: int,
     ) -> None:
         self._measure = measure
         self._labels = labels
@@ -59,6 +64,7 @@ class OwnLambdas:
         self._top = longest if truncation is None else truncation
         self._sigma = sigma
         self._normalize = normalize
+        self._noise, self._n_draws = noise, n_draws
 
     @property
     def blank(self) -> np.ndarray:
@@ -73,21 +79,30 @@ class OwnLambdas:
 
     def write_query(self, query: int, at: Round) -> None:
         """Write those of one query."""
-        self._write(query, self._rank(query, at.scores, at.seed), at)
+        inside = slice(self._offsets[query], self._offsets[query + 1])
+        at.lam[inside] = at.curvature[inside] = 0.0
+        for draw in range(self._n_draws):
+            scores = at.scores[inside]
+            if self._noise > 0.0:
+                noisy = np.empty_like(scores)
+                scale = self._noise / self._sigma
+                perturb(scores, self._keys[inside], at.seed, draw, scale, noisy)
+                scores = noisy
+            self._add(self._rank(query, scores, at.seed), at)
 
     def write_with_costs(self, at: Round, weight: np.ndarray) -> np.ndarray:
         """Write the λs of a round; returns the costs of the same ranking, shape (n_queries,)."""
         costs = np.zeros(len(self._offsets) - 1)
         for query in range(len(costs)):
-            ranked = self._rank(query, at.scores, at.seed)
-            self._write(query, ranked, at)
-            costs[query] = self._cost(ranked, weight)
-        return costs
+            self.write_query(query, at)
+        return self.costs(at.scores, at.seed, weight)
 
     def costs(self, scores: np.ndarray, seed: np.uint64, weight: np.ndarray) -> np.ndarray:
         """The costs at these scores, shape (n_queries,)."""
-        queries = range(len(self._offsets) - 1)
-        return np.array([self._cost(self._rank(query, scores, seed), weight) for query in queries])
+        parts = enumerate(pairwise(self._offsets))
+        return np.array(
+            [self._cost(self._rank(k, scores[a:b], seed), weight) for k, (a, b) in parts]
+        )
 
     def select(self, queries: np.ndarray, offsets: np.ndarray, rows: np.ndarray) -> OwnLambdas:
         """Those of some queries alone, which have these rows and then these offsets."""
@@ -96,28 +111,26 @@ class OwnLambdas:
         return part
 
     def _rank(self, query: int, scores: np.ndarray, seed: np.uint64) -> _Ranked | None:
-        """A query in rank order, or None if it has no pairs."""
+        """A query in rank order by its scores, or None if it has no pairs."""
         first, last = self._offsets[query], self._offsets[query + 1]
-        labels, own_scores = self._labels[first:last], scores[first:last]
+        labels = self._labels[first:last]
         n = len(labels)
         if n < 2 or self._measure.is_blank(labels):
             return None
         order, spare = np.arange(n, dtype=np.int32), np.empty((3, n), np.int64)
-        rank_documents(own_scores, self._keys[first:last], seed, n, order, spare)
+        rank_documents(scores, self._keys[first:last], seed, n, order, spare)
         ranked = labels[order]
         deltas = np.ascontiguousarray(self._measure.swap_deltas(ranked), np.float64)
-        return _Ranked(first + order, self._sigma * own_scores[order], ranked, deltas)
+        return _Ranked(first + order, self._sigma * scores[order], ranked, deltas)
 
-    def _write(self, query: int, ranked: _Ranked | None, at: Round) -> None:
+    def _add(self, ranked: _Ranked | None, at: Round) -> None:
         if ranked is None:
-            inside = slice(self._offsets[query], self._offsets[query + 1])
-            at.lam[inside] = at.curvature[inside] = 0.0
             return
         rows, s, labels, deltas = ranked
         lam, curvature = np.zeros((2, len(rows)))
         lambdas_from_deltas(deltas, s, labels, self._top, self._normalize, lam, curvature)
-        at.lam[rows] = self._sigma * lam
-        at.curvature[rows] = self._sigma**2 * curvature
+        at.lam[rows] += self._sigma * lam / self._n_draws
+        at.curvature[rows] += self._sigma**2 * curvature / self._n_draws
 
     def _cost(self, ranked: _Ranked | None, weight: np.ndarray) -> float:
         if ranked is None:

@@ -34,19 +34,22 @@ class Whole:
 
 @dataclass(frozen=True)
 class Real:
-    """A number above `low`, and at most `high`."""
+    """A number above `low`, or also `low` itself, and at most `high`."""
 
     low: float
     high: float = math.inf
+    or_low: bool = False
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ParameterError unless `value` is allowed."""
         number = isinstance(value, (int, float, np.integer, np.floating))
         number = number and not isinstance(value, bool)
-        if number and self.low < float(value) <= self.high and math.isfinite(value):
+        enough = number and (value > self.low or (self.or_low and value == self.low))
+        if enough and float(value) <= self.high and math.isfinite(value):
             return
+        start = f"from {self.low:g} on" if self.or_low else f"above {self.low:g}"
         end = "" if math.isinf(self.high) else f" and at most {self.high:g}"
-        raise ParameterError(f"{name} must be a number above {self.low:g}{end}, got {value!r}")
+        raise ParameterError(f"{name} must be a number {start}{end}, got {value!r}")
 
 
 @dataclass(frozen=True)

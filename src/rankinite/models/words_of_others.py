@@ -19,10 +19,14 @@ _WORDS = {
     "n_estimators": "n_iter max_iter iterations num_iterations num_boost_round num_round n_trees "
     "num_trees n_rounds n_epochs",
     "n_epochs": "epochs n_iter max_iter iterations max_epochs n_estimators n_rounds",
-    "max_leaf_nodes": "num_leaves max_leaves n_leaves max_depth depth",
-    "min_samples_leaf": "min_child_samples min_data_in_leaf min_samples_split min_child_weight",
+    "max_leaf_nodes": "num_leaves max_leaves n_leaves",
+    "max_depth": "depth",
+    "min_samples_leaf": "min_child_samples min_data_in_leaf min_samples_split",
+    "min_curvature_leaf": "min_child_weight min_sum_hessian_in_leaf min_sum_hessian",
+    "l2_regularization": "lambda_l2 reg_lambda lambda l2_leaf_reg l2",
     "learning_rate": "lr eta shrinkage shrinkage_rate alpha",
-    "row_fraction": "subsample bagging_fraction",
+    "query_fraction": "subsample bagging_fraction",
+    "row_fraction": "subsample_bynode",
     "feature_fraction": "colsample_bytree colsample_bynode colsample max_features rsm",
     "max_bins": "max_bin border_count n_bins",
     "random_state": "seed random_seed",
@@ -35,7 +39,7 @@ _WORDS = {
     "n_rounds": "num_iteration ntree_limit iteration_range ntree_end n_trees",
 }
 # Words whose meaning only comes near to that of ours.
-_NEAR = {"max_depth", "depth", "min_child_weight", "min_samples_split", "objective"}
+_NEAR = {"subsample", "bagging_fraction", "min_samples_split", "objective"}
 
 
 def refuse_unknown(

@@ -1,5 +1,6 @@
 """Regression trees: histograms, splits, growth, and scoring."""
 
+from rankinite.trees._partition_kernels import draw_rows
 from rankinite.trees.fixed_point import (
     Gradients,
     Packed,
@@ -8,12 +9,13 @@ from rankinite.trees.fixed_point import (
     pack_newton,
     sums_over_leaves,
 )
-from rankinite.trees.grower import Grower, GrownTree, GrowthParameters
+from rankinite.trees.grower import Grower, GrownTree, GrowthParameters, share_of_words
 from rankinite.trees.scoring import (
     SERIAL_ROWS,
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
+    on_all_rows,
     score_binned,
     score_features,
 )
@@ -31,10 +33,13 @@ __all__ = [
     "add_grown_tree",
     "add_tree",
     "bins_of_thresholds",
+    "draw_rows",
     "gradients",
+    "on_all_rows",
     "pack_least_squares",
     "pack_newton",
     "score_binned",
     "score_features",
+    "share_of_words",
     "sums_over_leaves",
 ]

@@ -1,5 +1,7 @@
 """Kernels that find the best splits of nodes in their histograms."""
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import prange
 
@@ -9,6 +11,24 @@ from rankinite.trees._histogram_kernels import N_BINS
 
 # Rows of the scratch of a scan: Σλ, rows and mass on the left of every candidate, and its bin.
 N_SCRATCH = 4
+
+
+class Limits(NamedTuple):
+    """What a leaf must have, and what holds its step back.
+
+    Attributes
+    ----------
+    min_count : int
+        Fewest rows.
+    min_mass : float
+        Least mass: Σw for Newton, in units of the histogram.
+    l2 : float
+        Added to the mass of a side, in units of the histogram.
+    """
+
+    min_count: int
+    min_mass: float
+    l2: float
 
 
 @kernel()
@@ -47,7 +67,7 @@ def _candidates(histogram, first_cell, count_bits, n_bins, missing_left, scratch
 
 
 @kernel()
-def _gains(sums, masses, sum_total, mass_total):
+def _gains(sums, masses, sum_total, mass_total, l2):
     """Write the gain of each candidate over its sum.
 
     The gain is the loss reduction of a split into two sides with the sums G and the masses M,
@@ -59,18 +79,26 @@ def _gains(sums, masses, sum_total, mass_total):
     Newton, where it is twice the fall of the loss's quadratic model. All are integers below 2^53,
     exact in float64, so sides with equal means gain exactly 0: both products round the same
     number.
+
+    With l2 = c each mass is M + c, and G_l²/(M_l + c) + G_r²/(M_r + c) − G²/(M + c) is, written so
+    that nothing cancels if c is 0,
+
+        ((G_l·(M_r + c) − G_r·(M_l + c))² − c·(G_l²·(M_r + c) + G_r²·(M_l + c)))
+            / ((M_l + c)·(M_r + c)·(M + c))
     """
     for k in range(sums.shape[0]):
-        mass_left = masses[k]
-        mass_right = mass_total - mass_left
-        difference = sums[k] * mass_right - (sum_total - sums[k]) * mass_left
+        left, right = sums[k], sum_total - sums[k]
+        mass_left = masses[k] + l2
+        mass_right = (mass_total - masses[k]) + l2
+        difference = left * mass_right - right * mass_left
+        held_back = l2 * (left * left * mass_right + right * right * mass_left)
         product = mass_left * mass_right
-        gain = difference * difference / product
+        gain = (difference * difference - held_back) / product
         sums[k] = gain if product > 0.0 else 0.0
 
 
 @kernel()
-def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, min_samples_leaf, scratch):
+def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, limits, scratch):
     """The best split of one feature: (gain, bin, whether missing rows go left)."""
     mask = (np.int64(1) << count_bits) - 1
     n_total = float(total & mask)
@@ -85,12 +113,18 @@ def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, min_samp
     for direction in range(2 if any_missing else 1):
         last = _candidates(histogram, first_cell, count_bits, n_bins, direction == 1, scratch)
         first = 0
-        while first < last and counts[first] < min_samples_leaf:
+        # Counts and masses never fall from candidate to candidate.
+        while first < last and (
+            counts[first] < limits.min_count or masses[first] < limits.min_mass
+        ):
             first += 1
-        while last > first and n_total - counts[last - 1] < min_samples_leaf:
+        while last > first and (
+            n_total - counts[last - 1] < limits.min_count
+            or mass_total - masses[last - 1] < limits.min_mass
+        ):
             last -= 1
         gains = scratch[0, first:last]
-        _gains(gains, masses[first:last], sum_total, mass_total)
+        _gains(gains, masses[first:last], sum_total, mass_total, limits.l2)
         for k in range(gains.shape[0]):
             if gains[k] > best:
                 best = gains[k]
@@ -98,7 +132,7 @@ def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, min_samp
                 best_missing_left = direction == 1
                 if not any_missing:
                     best_missing_left = 2 * counts[first + k] > n_total
-    return best / mass_total if best > 0.0 else 0.0, best_bin, best_missing_left
+    return best / (mass_total + limits.l2) if best > 0.0 else 0.0, best_bin, best_missing_left
 
 
 @kernel()
@@ -154,7 +188,7 @@ def best_splits(
     count_bits,
     n_bins,
     allowed,
-    min_samples_leaf,
+    limits,
     scratch,
     gains,
     bins,
@@ -177,6 +211,7 @@ def best_splits(
     n_bins : ndarray of int64, shape (n_features,)
     allowed : ndarray of bool, shape (2, n_features)
         The features drawn for each node.
+    limits : Limits
     scratch : ndarray of float64, shape (n_parts, 4, 257)
         The work is cut into this many parts.
     gains, bins, missing_left : ndarrays of shape (2, n_features)
@@ -207,7 +242,7 @@ def best_splits(
                     n_bins[feature],
                     totals[node, 0],
                     totals[node, 1],
-                    min_samples_leaf,
+                    limits,
                     scratch[part],
                 )
             gains[node, feature] = gain

@@ -19,7 +19,7 @@ from rankinite.distributed import Communicator
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees._histogram_kernels import N_BINS, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
-from rankinite.trees._split_kernels import N_SCRATCH, best_splits
+from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
 from rankinite.trees.fixed_point import ROWS_AT_MOST, Packed
 from rankinite.trees.tree import Tree
 
@@ -31,13 +31,33 @@ SEARCHES_A_THREAD = 4
 
 @dataclass(frozen=True)
 class GrowthParameters:
-    """How a tree grows; the names are those of the estimators."""
+    """How a tree grows; the names are those of the estimators.
+
+    `min_curvature_leaf` and `l2_regularization` count in `w_unit`, in which w grows with the
+    slope σ of the objective. Least squares has rows in the place of w.
+    """
 
     max_leaf_nodes: int = 31
+    max_depth: int | None = None
     min_samples_leaf: int = 20
+    min_curvature_leaf: float = 0.0
+    l2_regularization: float = 0.0
     split: str = "least_squares"
     row_fraction: float = 1.0
     feature_fraction: float = 1.0
+    w_unit: float = 1.0
+
+    @property
+    def l2_of_steps(self) -> float:
+        """What is added to Σw of a leaf."""
+        return self.l2_regularization * self.w_unit
+
+    def limits(self, packed: Packed) -> Limits:
+        """For the search in histograms of these cells."""
+        unit = self.w_unit * packed.w_scale if self.split == "newton" else 1.0
+        return Limits(
+            self.min_samples_leaf, self.min_curvature_leaf * unit, self.l2_regularization * unit
+        )
 
 
 @dataclass(frozen=True)
@@ -61,6 +81,7 @@ class _Node:
     count: int
     parent: int = -1
     is_left: bool = False
+    depth: int = 0
     histogram: np.ndarray | None = None
     gain: float = 0.0
     feature: int = -1
@@ -120,7 +141,7 @@ class Grower:
         self._missing_left = np.empty((2, n_features), np.bool_)
         self._features = np.empty(2, np.int64)
 
-    def grow(self, packed: Packed, seed: np.uint64) -> GrownTree:
+    def grow(self, packed: Packed, seed: np.uint64, drawn: np.ndarray | None = None) -> GrownTree:
         """Grow a tree on the packed gradients.
 
         Parameters
@@ -129,9 +150,16 @@ class Grower:
             The cells of this worker's rows.
         seed : uint64
             Of this tree; nodes derive theirs from it.
+        drawn : ndarray of uint32, optional
+            Those of this worker's rows that the tree is to see, ascending; all by default. It is
+            overwritten.
         """
-        rows = np.arange(self.binned.n_rows, dtype=np.uint32)
-        root = _Node(leaf=0, start=0, stop=len(rows), count=self.n_rows)
+        rows, n_rows = drawn, self.n_rows
+        if rows is None:
+            rows = np.arange(self.binned.n_rows, dtype=np.uint32)
+        else:
+            n_rows = int(self.communicator.sum(np.array([len(rows)]))[0])
+        root = _Node(leaf=0, start=0, stop=len(rows), count=n_rows)
         leaves = [root]
         splits: list[_Node] = []
         left: list[int] = []
@@ -179,7 +207,7 @@ class Grower:
             subtract = node.histogram is not None
             if node.histogram is None:
                 node.histogram = self._histogram(self._drawn(node, rows, seed), packed)
-        self._find_splits(nodes, subtract, packed.count_bits, seed)
+        self._find_splits(nodes, subtract, packed, seed)
         for node in nodes:
             if node.gain > 0.0:
                 # Equal gains: the leaf with the smaller number first.
@@ -199,7 +227,7 @@ class Grower:
     ) -> None:
         """Open both children of a node that was split, if either may be split again."""
         small, large = (left, right) if left.count <= right.count else (right, left)
-        if large.count < 2 * self.parameters.min_samples_leaf:
+        if not self._may_split(large):
             return
         if self.parameters.row_fraction == 1.0:
             large.histogram, node.histogram = node.histogram, None
@@ -212,8 +240,8 @@ class Grower:
         if fraction == 1.0:
             return own
         scratch = self._left[: len(own)]
-        limit = np.uint64(min(fraction * 2.0**64, 2.0**64 - 2048))
         node_seed = derive_seed(seed, node.number, "rows")
+        limit = share_of_words(fraction)
         return scratch[: draw_rows(own, self.keys, node_seed, limit, scratch)]
 
     def _histogram(self, rows: np.ndarray, packed: Packed) -> np.ndarray:
@@ -243,7 +271,7 @@ class Grower:
             node.histogram = None
 
     def _find_splits(
-        self, nodes: list[_Node], subtract: bool, count_bits: int, seed: np.uint64
+        self, nodes: list[_Node], subtract: bool, packed: Packed, seed: np.uint64
     ) -> None:
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
@@ -252,10 +280,10 @@ class Grower:
             nodes[-1].histogram,
             len(nodes),
             subtract,
-            count_bits,
+            packed.count_bits,
             self._n_bins,
             self._allowed,
-            self.parameters.min_samples_leaf,
+            self.parameters.limits(packed),
             self._scratch,
             self._gains,
             self._bins,
@@ -268,13 +296,19 @@ class Grower:
             node.bin = int(self._bins[k, best])
             node.missing_left = bool(self._missing_left[k, best])
 
+    def _may_split(self, node: _Node) -> bool:
+        """Whether a node has the rows for two leaves, and is not too deep."""
+        deepest = self.parameters.max_depth
+        enough = node.count >= 2 * self.parameters.min_samples_leaf
+        return enough and (deepest is None or node.depth < deepest)
+
     def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
-        """Draw the features that may split a node; none if it has too few rows."""
+        """Draw the features that may split a node; none if it must stay a leaf."""
         fraction = self.parameters.feature_fraction
         n_features = self.binned.n_features
-        large_enough = node.count >= 2 * self.parameters.min_samples_leaf
-        self._allowed[k] = large_enough and fraction == 1.0
-        if large_enough and fraction < 1.0:
+        may_split = self._may_split(node)
+        self._allowed[k] = may_split and fraction == 1.0
+        if may_split and fraction < 1.0:
             n_drawn = max(1, round(fraction * n_features))
             node_seed = derive_seed(seed, node.number, "features")
             self._allowed[k, draw_without_replacement(n_features, n_drawn, node_seed)] = True
@@ -295,10 +329,10 @@ class Grower:
             self._right,
         )
         count_left = int(self.communicator.sum(np.array([n_left]))[0])
-        middle = node.start + n_left
+        middle, depth = node.start + n_left, node.depth + 1
         return (
-            _Node(node.leaf, node.start, middle, count_left, parent, True),
-            _Node(new_leaf, middle, node.stop, node.count - count_left, parent, False),
+            _Node(node.leaf, node.start, middle, count_left, parent, True, depth),
+            _Node(new_leaf, middle, node.stop, node.count - count_left, parent, False, depth),
         )
 
     def _tree(
@@ -327,6 +361,11 @@ class Grower:
             value=np.zeros(len(leaves)),
             count=np.array([node.count for node in leaves], np.int64),
         )
+
+
+def share_of_words(fraction: float) -> np.uint64:
+    """The number below which this share of all 64-bit words lies."""
+    return np.uint64(min(fraction * 2.0**64, 2.0**64 - 2048))
 
 
 def _unscaled(gains: np.ndarray, packed: Packed) -> np.ndarray:

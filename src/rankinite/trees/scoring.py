@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ from rankinite._numba import in_threads
 from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.feature_labels import feature_label
+from rankinite.distributed import Communicator
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.grower import GrownTree
@@ -147,6 +149,18 @@ def _on_threads(score: Callable[[int, int], None], n_rows: int) -> None:
 def add_grown_tree(grown: GrownTree, value: np.ndarray, scores: np.ndarray) -> None:
     """Add leaf values to the scores of a tree's own training rows, whose leaves are known."""
     kernels.add_leaf_values(grown.rows, grown.starts, grown.stops, value, scores)
+
+
+def on_all_rows(grown: GrownTree, binned: BinnedMatrix, communicator: Communicator) -> GrownTree:
+    """A tree that has seen a part of the rows, with all of them in its leaves."""
+    leaves = np.zeros(binned.n_rows)
+    add_tree(grown.tree.with_values(np.arange(grown.tree.n_leaves, dtype=float)), binned, leaves)
+    numbers = leaves.astype(np.uint32)
+    counts = np.bincount(numbers, minlength=grown.tree.n_leaves)
+    stops = np.cumsum(counts)
+    rows = np.argsort(numbers, kind="stable").astype(np.uint32)
+    tree = replace(grown.tree, count=communicator.sum(counts))
+    return GrownTree(tree, rows, stops - counts, stops)
 
 
 def bins_of_thresholds(forest: Forest, mapper: BinMapper) -> np.ndarray:

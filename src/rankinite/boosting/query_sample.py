@@ -1,0 +1,42 @@
+"""Queries drawn for a tree: stochastic gradient boosting whose unit is the query."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite._ranges import ranges
+from rankinite.distributed import Communicator
+from rankinite.trees import draw_rows, share_of_words
+
+
+class QuerySample:
+    """Draws a share of the queries, each by its own random number.
+
+    Parameters
+    ----------
+    keys : ndarray of uint64, shape (n_rows,)
+        The rows' own random numbers (`rankinite.order.row_keys`).
+    offsets : ndarray of int64, shape (n_queries + 1,)
+    fraction : float
+    communicator : Communicator
+    """
+
+    def __init__(
+        self, keys: np.ndarray, offsets: np.ndarray, fraction: float, communicator: Communicator
+    ) -> None:
+        self._offsets = offsets
+        self._limit = share_of_words(fraction)
+        self._communicator = communicator
+        # In whatever order the documents of a query are, their sum is the same.
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(keys, dtype=np.uint64)])
+        self._keys = sums[offsets[1:]] - sums[offsets[:-1]]
+
+    def rows(self, seed: np.uint64) -> np.ndarray:
+        """The rows of the queries that are drawn, of uint32; all rows if no query is."""
+        queries = np.arange(len(self._keys), dtype=np.uint32)
+        scratch = np.empty_like(queries)
+        drawn = scratch[: draw_rows(queries, self._keys, seed, self._limit, scratch)]
+        if self._communicator.sum(np.array([len(drawn)]))[0] == 0:
+            drawn = queries
+        first = self._offsets[drawn]
+        return ranges(first, self._offsets[drawn.astype(np.int64) + 1] - first).astype(np.uint32)
