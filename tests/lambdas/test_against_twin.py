@@ -13,7 +13,7 @@ from tests.lambdas.cases import (
     some_queries,
     twin_lambdas,
 )
-from tests.measures.cases import TWINS, with_twin
+from tests.measures.cases import TWINS, deeper_twin, with_twin
 from tests.naive import lambdas as naive
 from tests.naive import measures as naive_measures
 
@@ -28,14 +28,36 @@ def test_every_measure_equals_its_twin(spec, twin, normalize):
         assert_close(fast(np.concatenate(scores), 0), expected)
 
 
-@pytest.mark.parametrize("spec", ["ndcg", "ndcg@3", "err", "map@3", "pairs"])
+@pytest.mark.parametrize(
+    "spec", ["ndcg", "ndcg@3", "err", "err@3", "map@3", "mrr@2", "p@3", "pairs"]
+)
 @pytest.mark.parametrize("truncation", [1, 2, 5, 100])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_truncation_keeps_pairs_whose_upper_document_is_near_the_top(spec, truncation, normalize):
     labels, scores = some_queries(seed=1)
     fast = gradients(spec, labels, truncation=truncation, normalize=normalize)
-    expected = twin_lambdas(TWINS[spec], labels, scores, top=truncation, normalize=normalize)
+    twin = deeper_twin(spec, truncation)
+    expected = twin_lambdas(twin, labels, scores, top=truncation, normalize=normalize)
     assert_close(fast(np.concatenate(scores), 0), expected)
+
+
+@pytest.mark.parametrize(
+    ("spec", "depth"),
+    [("ndcg@3", 30), ("ndcg@20", 60), ("err@10", 30), ("mrr@4", 30), ("map@100", 300)],
+)
+def test_auto_truncation_is_three_times_the_cut_off(spec, depth):
+    labels, scores = some_queries(seed=1)
+    found = gradients(spec, labels, truncation="auto")(np.concatenate(scores), 0)
+    told = gradients(spec, labels, truncation=depth)(np.concatenate(scores), 0)
+    assert [a.tobytes() for a in found] == [a.tobytes() for a in told]
+
+
+@pytest.mark.parametrize("spec", ["ndcg", "map", "pairs", "p@3", "avendcg"])
+def test_auto_truncation_leaves_measures_without_a_cut_off_alone(spec):
+    labels, scores = some_queries(seed=1)
+    found = gradients(spec, labels, truncation="auto")(np.concatenate(scores), 0)
+    told = gradients(spec, labels)(np.concatenate(scores), 0)
+    assert [a.tobytes() for a in found] == [a.tobytes() for a in told]
 
 
 @pytest.mark.parametrize("spec", ["ndcg", "err", "map", "mrr", "pairs"])

@@ -36,4 +36,12 @@ TWINS = {
     "pairs": naive.pairs,
 }
 
+
+def deeper_twin(spec: str, rank: int):
+    """The twin of a measure whose cut-off, if it has one above `rank`, is moved there."""
+    twin = TWINS[spec]
+    cut = None if spec.startswith("p@") else getattr(twin, "keywords", {}).get("k")
+    return twin if cut is None or cut >= rank else partial(twin, k=rank)
+
+
 with_twin = pytest.mark.parametrize(("spec", "twin"), TWINS.items(), ids=list(TWINS))

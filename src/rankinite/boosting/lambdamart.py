@@ -22,7 +22,7 @@ from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
-from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.parameters import TRUNCATION, Constraint, OneOf, Real, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
 from rankinite.trees import Forest, Grower
 
@@ -92,8 +92,10 @@ class LambdaMART(BoostedTrees):
         decides when to stop and what was best.
     sigma : float
         Slope of the pair probability. It scales the scores and changes nothing else.
-    truncation : int, optional
-        Only pairs whose upper document is among the first so many ranks count.
+    truncation : int or "auto", optional
+        Only pairs whose upper document is among the first so many ranks count, and a cut-off of the
+        measure that is above is moved there, for the λs alone. "auto" is three times the cut-off of
+        the measure, and at least 30. None: the measure as it stands.
     normalize : bool
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
@@ -138,7 +140,7 @@ class LambdaMART(BoostedTrees):
         **BoostedTrees.constraints,
         "step": OneOf(("newton", "line_search")),
         "backfit": Whole(0),
-        "truncation": Whole(1, optional=True),
+        "truncation": TRUNCATION,
         "normalize": OneOf((True, False)),
         "noise": Real(0.0, or_low=True),
         "n_draws": Whole(1),
@@ -169,7 +171,7 @@ class LambdaMART(BoostedTrees):
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
-        truncation: int | None = None,
+        truncation: int | str | None = "auto",
         normalize: bool = True,
         noise: float = 0.0,
         n_draws: int = 4,
@@ -209,7 +211,7 @@ class LambdaMART(BoostedTrees):
     ) -> Objective:
         if dataset.preferences is not None:
             self._refuse_searches()
-            if self.truncation is not None:
+            if self.truncation not in (None, "auto"):
                 raise ParameterError(
                     f"truncation={self.truncation} does not apply to preference pairs, which all "
                     "count: leave it out"

@@ -90,7 +90,12 @@ RANKER_OPTIONS = {
     ),
     "sigma": RankerOption(float, "1.0", _LEARN, "Slope of the pair probability."),
     "truncation": RankerOption(
-        int, "none", _LEARN, "Only pairs whose upper document is among the first ranks count."
+        str,
+        "auto",
+        _LEARN,
+        "How many of the first ranks pairs count for: a number, auto (three times the cut-off of "
+        "the measure, at least 30) or none (the measure as it stands).",
+        others={"lambdaboost": "none", "lambdarank": "none"},
     ),
     "normalize": RankerOption(
         bool,
@@ -245,6 +250,8 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
+    if "truncation" in given:
+        given["truncation"] = _number_or_word(given["truncation"])
     if "valid_measure" in given:
         watched = split_measures(given["valid_measure"])
         given["valid_measure"] = watched if len(watched) > 1 else watched[0]
@@ -253,6 +260,14 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     ranker: Learner = learner(**given)
     ranker.check_params()
     return ranker
+
+
+def _number_or_word(text: str) -> int | str | None:
+    """A whole number if it is one; none; else the word, which the ranker knows or refuses."""
+    try:
+        return int(text)
+    except ValueError:
+        return None if text == "none" else text
 
 
 def _class_values(text: str) -> str | list[float]:

@@ -58,6 +58,15 @@ class Measure(ABC):
         """Return the measure with every parameter that depends on the data fixed by `y`."""
         return self
 
+    @property
+    def cut_off(self) -> int | None:
+        """The rank below which nothing counts, if it can be moved without changing the idea."""
+        return None
+
+    def deeper(self, rank: int) -> Measure:
+        """The same measure with its cut-off at `rank`; as it is if it has none, or a lower one."""
+        return self
+
     def is_blank(self, labels: np.ndarray) -> bool:
         """Say whether no order of these labels is better than another: no label above 0."""
         return not bool((np.asarray(labels) > 0).any())

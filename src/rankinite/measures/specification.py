@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from abc import abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +41,16 @@ class BuiltIn(Measure):
         offsets : ndarray of int64, shape (n_queries + 1,)
             Query q has the rows from ``offsets[q]`` to ``offsets[q + 1]``.
         """
+
+    @property
+    def cut_off(self) -> int | None:
+        """The k of all measures but precision, which is about its k and no other."""
+        return None if isinstance(self, Precision) else getattr(self, "k", None)
+
+    def deeper(self, rank: int) -> BuiltIn:
+        """The same measure with its cut-off at `rank`; as it is if it has none, or a lower one."""
+        cut = self.cut_off
+        return self if cut is None or cut >= rank else replace(self, k=rank)  # type: ignore[type-var]
 
     @property
     def name(self) -> str:

@@ -14,22 +14,23 @@ from rankinite.errors import ParameterError
 
 @dataclass(frozen=True)
 class Whole:
-    """A whole number in [low, high]."""
+    """A whole number in [low, high], or one of some words."""
 
     low: int
     high: int | None = None
     optional: bool = False
+    words: tuple[str, ...] = ()
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ParameterError unless `value` is allowed."""
-        if value is None and self.optional:
+        if (value is None and self.optional) or (isinstance(value, str) and value in self.words):
             return
         whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
         if whole and self.low <= value and (self.high is None or value <= self.high):
             return
         span = f"at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
-        none = " or None" if self.optional else ""
-        raise ParameterError(f"{name} must be a whole number {span}{none}, got {value!r}")
+        others = "".join(f", {word!r}" for word in self.words) + " or None" * self.optional
+        raise ParameterError(f"{name} must be a whole number {span}{others}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -66,3 +67,6 @@ class OneOf:
 
 
 Constraint = Whole | Real | OneOf
+
+# How deep the λs of a ranker go.
+TRUNCATION = Whole(1, optional=True, words=("auto",))

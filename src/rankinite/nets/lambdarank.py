@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rankinite.data import Dataset
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.measures.evaluation import Evaluator
-from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.parameters import TRUNCATION, Constraint, OneOf
 from rankinite.nets.net_ranker import NetRanker
 from rankinite.nets.objectives import LambdaRankObjective, TrainingRows
 
@@ -36,8 +36,8 @@ class LambdaRank(NetRanker):
         when to stop and what was best.
     sigma : float
         Slope of the pair probability.
-    truncation : int, optional
-        Only pairs whose upper document is among the first so many ranks count.
+    truncation : int or "auto", optional
+        How deep the λs go; see `LambdaMART`.
     normalize : bool
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, as
         in `LambdaMART`. False gives the λs of the papers as they stand.
@@ -53,7 +53,7 @@ class LambdaRank(NetRanker):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **NetRanker.constraints,
-        "truncation": Whole(1, optional=True),
+        "truncation": TRUNCATION,
         "normalize": OneOf((True, False)),
     }
 
@@ -70,7 +70,7 @@ class LambdaRank(NetRanker):
         patience: int = 20,
         valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
-        truncation: int | None = None,
+        truncation: int | str | None = None,
         normalize: bool = False,
         random_state: int | None = 0,
         n_threads: int | None = None,

@@ -125,7 +125,7 @@ class LambdaRankObjective:
         rows: TrainingRows,
         measure: Measure,
         sigma: float,
-        truncation: int | None,
+        truncation: int | str | None,
         normalize: bool,
     ) -> None:
         self._rows = rows
