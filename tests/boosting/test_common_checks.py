@@ -23,7 +23,7 @@ def mart(loss, **params):
 
 def mcrank(form, **params):
     params = {**QUICK, "form": form, **params}
-    return Subject(f"McRank {form}", rk.McRank, params, random=False)
+    return Subject(f"McRank {form}", rk.McRank, params, random="query_fraction" in params)
 
 
 SUBJECTS = [
@@ -33,12 +33,21 @@ SUBJECTS = [
     lambdamart("mrr, truncated", measure="mrr", truncation=4, min_samples_leaf=2),
     lambdamart("p@5, fractions", measure="p@5", row_fraction=0.7, feature_fraction=0.6),
     lambdamart("pairs", random=False, measure="pairs"),
+    lambdamart("noise", noise=1.0, n_draws=3, split="newton"),
+    lambdamart(
+        "regularised",
+        split="newton",
+        max_depth=3,
+        min_curvature_leaf=0.01,
+        l2_regularization=0.1,
+        query_fraction=0.7,
+    ),
     lambdamart("line search", step="line_search", learning_rate=1.0),
     mart("least_squares"),
     mart("logistic", sigma=2.0),
     mart("balanced", split="newton"),
     mart("graded"),
-    mcrank("multinomial"),
+    mcrank("multinomial", l2_regularization=1.0, query_fraction=0.8, max_depth=3),
     mcrank("ordinal", split="newton", class_values="gain"),
 ]
 
