@@ -1,11 +1,13 @@
 """Where the time of a tree goes: milliseconds in each kernel, on rows like a web collection's.
 
 python benchmarks/breakdown.py [--queries 6000] [--leaves 31 255] [--measure ndcg@10]
+                                     [--set noise=1 split='"newton"']
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections import Counter
 from typing import Any
@@ -13,11 +15,11 @@ from typing import Any
 import rankinite as rk
 import web_like
 from rankinite.boosting import tree_stage
-from rankinite.lambdas import gradients
+from rankinite.lambdas import built_in
 from rankinite.trees import grower
 
 PARTS = {
-    gradients: ("in_threads",),  # the λs
+    built_in: ("in_threads",),  # the λs
     grower: ("build_histogram", "best_splits", "partition_rows"),
     tree_stage: (
         "gradients",
@@ -48,10 +50,12 @@ def main() -> None:
     parser.add_argument("--leaves", type=int, nargs="+", default=[31, 255])
     parser.add_argument("--trees", type=int, default=15)
     parser.add_argument("--measure", default="ndcg@10")
+    parser.add_argument("--set", nargs="*", default=[], help="other parameters, name=value")
     arguments = parser.parse_args()
+    options = {name: json.loads(value) for name, value in (o.split("=") for o in arguments.set)}
     train = web_like.dataset(arguments.queries)
     train.binned()
-    rk.LambdaMART(n_estimators=1).fit(train)  # compiles
+    rk.LambdaMART(n_estimators=1, **options).fit(train)  # compiles
     seconds: Counter[str] = Counter()
     for module, names in PARTS.items():
         for name in names:
@@ -59,7 +63,7 @@ def main() -> None:
     for leaves in arguments.leaves:
         seconds.clear()
         model = rk.LambdaMART(
-            arguments.measure, n_estimators=arguments.trees, max_leaf_nodes=leaves
+            arguments.measure, n_estimators=arguments.trees, max_leaf_nodes=leaves, **options
         )
         started = time.perf_counter()
         model.fit(train)

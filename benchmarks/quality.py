@@ -38,7 +38,14 @@ THREADS = 2
 SPARSE = (0.93, 0.04, 0.02, 0.007)
 Fold = tuple[rk.Dataset, rk.Dataset, rk.Dataset]
 
-CHOSEN_ON = ("mq2007", "web noise 1.5", "web 50 queries", "web 500 queries", "short queries")
+CHOSEN_ON = (
+    "mq2007",
+    "web 50 queries",
+    "web 500 queries",
+    "short queries",
+    "web noise 1.5",
+    "many terms",
+)
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,7 @@ def web(
     shares: tuple[float, ...] = web_like.LABEL_SHARES,
     seeds: int = 1,
     n_test: int = 500,
+    truth: Callable[[np.ndarray], np.ndarray] = web_like.relevance,
 ) -> Callable[[], list[Fold]]:
     """Rows like those of web search; as many training as there are queries, and others."""
     n_valid = max(20, n_queries // 3)
@@ -79,7 +87,12 @@ def web(
         folds = []
         for seed in range(seeds):
             rows = web_like.dataset(
-                n_queries + n_valid + n_test, n_docs, seed=seed, noise=noise, shares=shares
+                n_queries + n_valid + n_test,
+                n_docs,
+                seed=seed,
+                noise=noise,
+                shares=shares,
+                truth=truth,
             )
             places = np.arange(rows.n_queries)
             cuts = (n_queries, n_queries + n_valid)
@@ -128,6 +141,8 @@ def collections(folder: Path) -> dict[str, Collection]:
         "web noise 4": Collection(web(2500, noise=4.0), **large),
         "web sparse": Collection(web(2500, shares=SPARSE), **large),
         "web sparse noise 4": Collection(web(2500, noise=4.0, shares=SPARSE), **large),
+        "many terms": Collection(web(2500, truth=web_like.many_terms), **large),
+        "many terms noise 4": Collection(web(2500, noise=4.0, truth=web_like.many_terms), **large),
         "web 5000 queries": Collection(web(5000, n_docs=60), **large),
     }
     names = {"mq2007": "mq2007_partial", "mq2008": "mq2008", "mslr 5k": "mslr_msn1_fold1_5k"}

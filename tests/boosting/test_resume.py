@@ -137,7 +137,7 @@ def test_other_parameters_are_refused():
         "measure": "map",
         "max_leaf_nodes": 7,
         "min_samples_leaf": 6,
-        "split": "newton",
+        "split": "least_squares",
         "row_fraction": 0.5,
         "feature_fraction": 0.5,
         "random_state": 1,

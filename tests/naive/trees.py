@@ -38,15 +38,14 @@ class Split:
 class Problem:
     """What a tree is grown on: bins, integer λ, integer w (None for least squares).
 
-    `min_mass` and `l2` are in units of the integers.
+    `l2` is in units of the integers, and so is `least`, the least mass of a leaf.
     """
 
     bins: np.ndarray
     n_bins: Sequence[int]
     lam: Sequence[int]
     w: Sequence[int] | None = None
-    min_samples_leaf: int = 1
-    min_mass: float = 0.0
+    least: float = 1.0
     l2: float = 0.0
 
     def mass(self, rows: Sequence[int]) -> float:
@@ -84,9 +83,9 @@ def splits_of(problem: Problem, rows: Sequence[int], feature: int) -> list[Split
             split = Split(0.0, feature, b, missing_left)
             left = [row for row in rows if split.goes_left(problem.bins[row])]
             right = [row for row in rows if not split.goes_left(problem.bins[row])]
-            if min(len(left), len(right)) < problem.min_samples_leaf:
+            if not left or not right:
                 continue
-            if min(problem.mass(left), problem.mass(right)) < problem.min_mass:
+            if min(problem.mass(left), problem.mass(right)) < problem.least:
                 continue
             direction = missing_left if n_missing else len(left) > len(right)
             found.append(Split(gain(problem, left, right), feature, b, direction))
@@ -141,7 +140,7 @@ def grow(
         candidates = [
             (best_split(problem, rows_of(number, rows), features_of(number)), leaf)
             for leaf, (number, rows) in enumerate(zip(numbers, tree.leaf_rows, strict=True))
-            if len(rows) >= 2 * problem.min_samples_leaf
+            if len(rows) > 1
         ]
         possible = [(split, leaf) for split, leaf in candidates if split is not None]
         if not possible:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from rankinite.binning import bin_matrix
@@ -49,11 +51,15 @@ def fields_of(packed, cells=None):
     )
 
 
-def problem_of(binned, packed, min_samples_leaf=1):
+def problem_of(binned, packed, min_samples_leaf=1, root=None):
     """The same problem for the twin, on the same integers."""
     lam, w, _ = fields_of(packed)
     w = w if packed.n_channels > 1 else None
-    return naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, w, min_samples_leaf)
+    problem = naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, w)
+    # Rows count by their mass, each as much as they have on average.
+    root = range(len(lam)) if root is None else root
+    mean = problem.mass(root) / len(root)
+    return replace(problem, least=min_samples_leaf * mean)
 
 
 def some_keys(n):

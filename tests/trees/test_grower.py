@@ -92,7 +92,8 @@ def test_draws_equal_the_twin(newton):
             row_fraction=row_fraction,
             feature_fraction=feature_fraction,
         )
-        twin = naive.grow(problem_of(binned, packed, 3), 8, rows_of, features_of)
+        problem = problem_of(binned, packed, 3, root=rows_of(0, range(n)))
+        twin = naive.grow(problem, 8, rows_of, features_of)
         assert len(twin.splits) > 3
         assert_equals_twin(grown, twin, binned, packed)
 

@@ -42,7 +42,7 @@ def kernel_splits(problem, packed, rows, allowed=None):
         packed.count_bits,
         np.asarray(problem.n_bins),
         np.stack([allowed, allowed]),
-        Limits(problem.min_samples_leaf, problem.min_mass, problem.l2),
+        Limits(problem.least, problem.l2),
         np.empty((3, N_SCRATCH, 257)),
         gains,
         bins,
@@ -97,7 +97,7 @@ def test_regularised_splits_equal_exhaustive_search(n, missing, newton, min_mass
     rng = np.random.default_rng(seed)
     binned = binned_of(integer_features(n, 5, n_values=6, missing=missing, seed=seed))
     packed = packed_of(rng.integers(-50, 51, n), rng.integers(0, 4, n) if newton else None)
-    problem = replace(problem_of(binned, packed, 1), min_mass=min_mass, l2=l2)
+    problem = replace(problem_of(binned, packed), least=min_mass, l2=l2)
     assert_equals_search(problem, packed, np.arange(n))
 
 
@@ -106,7 +106,7 @@ def test_the_gain_with_l2_is_that_of_the_formula():
     packed = packed_of(np.array([1.0, 1.0, 5.0, 7.0]))
     q, _, _ = fields_of(packed)
     bins = np.array([[0], [0], [1], [1]], np.uint8)
-    problem = naive.Problem(bins, [2], q, None, 1, l2=2.0)
+    problem = naive.Problem(bins, [2], q, None, l2=2.0)
     gains, *_ = kernel_splits(problem, packed, range(4))
     formula = 2**2 / (2 + 2) + 12**2 / (2 + 2) - 14**2 / (4 + 2)
     assert gains[0] / packed.lam_scale**2 == pytest.approx(formula)

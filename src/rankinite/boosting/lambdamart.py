@@ -30,10 +30,9 @@ from rankinite.trees import Forest, Grower
 class LambdaMART(BoostedTrees):
     """Boosted trees that learn a ranking measure (Burges 2010; Wu et al. 2008).
 
-    Each tree is grown on the λ-gradients of the measure by least squares. Each leaf takes the
-    Newton step γ = Σλ / Σw, or the whole tree the step that is best for the measure. With a
-    `base_model` the trees correct its scores: this is LambdaSMART, for adapting a ranker to other
-    data.
+    Each tree is grown on the λ-gradients of the measure. Each leaf takes the Newton step
+    γ = Σλ / Σw, or the whole tree the step that is best for the measure. With a `base_model` the
+    trees correct its scores: this is LambdaSMART, for adapting a ranker to other data.
 
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
@@ -54,7 +53,8 @@ class LambdaMART(BoostedTrees):
     learning_rate : float
         Factor of every step (the papers' shrinkage v).
     min_samples_leaf : int
-        Fewest documents in a leaf.
+        Fewest documents in a leaf. For ``split="newton"`` they count by their w: a leaf must have
+        as much of Σw as so many documents have on average, be they fewer or more.
     min_curvature_leaf : float
         Least Σw in a leaf, in units of σ²; for ``split="newton"``.
     l2_regularization : float
@@ -63,8 +63,9 @@ class LambdaMART(BoostedTrees):
         number of documents in the place of Σw, it counts as documents there.
     max_bins : int
         Most bins of a feature, up to 255; missing values have one of their own.
-    split : {"least_squares", "newton"}
-        Gain of a split: the fall of the squared error of λ (the papers' choice), or Σλ²/Σw.
+    split : {"newton", "least_squares"}
+        Gain of a split: Σλ²/Σw, the fall of the cost's quadratic model, or the fall of the squared
+        error of λ (the papers' choice).
     step : {"newton", "line_search"}
         How far a tree goes: Newton steps, each leaf its own; or the mean λ of each leaf, all
         times one α between 0.1 and 100 with which the measure on the training data is best, found
@@ -161,7 +162,7 @@ class LambdaMART(BoostedTrees):
         min_curvature_leaf: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
-        split: str = "least_squares",
+        split: str = "newton",
         step: str = "newton",
         backfit: int = 0,
         row_fraction: float = 1.0,

@@ -83,6 +83,8 @@ class LambdaGradients:
         self._factor = _document_factor(weight, query_weight, np.diff(offsets))
         truncation = truncation_of(measure, truncation)
         if truncation is not None:
+            if isinstance(measure, BuiltIn):
+                measure.judge(labels, offsets)  # what is wrong with labels is told of this measure
             measure = measure.deeper(truncation)
         options: dict[str, Any] = {
             "truncation": truncation,

@@ -14,19 +14,18 @@ N_SCRATCH = 4
 
 
 class Limits(NamedTuple):
-    """What a leaf must have, and what holds its step back.
+    """What a leaf must have, and what holds its step back, in units of the histogram.
+
+    The mass of a side is the number of its rows for least squares, and Σw for Newton.
 
     Attributes
     ----------
-    min_count : int
-        Fewest rows.
     min_mass : float
-        Least mass: Σw for Newton, in units of the histogram.
+        Least mass of a side.
     l2 : float
-        Added to the mass of a side, in units of the histogram.
+        Added to it.
     """
 
-    min_count: int
     min_mass: float
     l2: float
 
@@ -113,14 +112,11 @@ def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, limits, 
     for direction in range(2 if any_missing else 1):
         last = _candidates(histogram, first_cell, count_bits, n_bins, direction == 1, scratch)
         first = 0
-        # Counts and masses never fall from candidate to candidate.
-        while first < last and (
-            counts[first] < limits.min_count or masses[first] < limits.min_mass
-        ):
+        # Masses never fall from candidate to candidate.
+        while first < last and masses[first] < limits.min_mass:
             first += 1
         while last > first and (
-            n_total - counts[last - 1] < limits.min_count
-            or mass_total - masses[last - 1] < limits.min_mass
+            mass_total - masses[last - 1] < limits.min_mass or counts[last - 1] == n_total
         ):
             last -= 1
         gains = scratch[0, first:last]

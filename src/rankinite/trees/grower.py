@@ -52,12 +52,20 @@ class GrowthParameters:
         """What is added to Σw of a leaf."""
         return self.l2_regularization * self.w_unit
 
-    def limits(self, packed: Packed) -> Limits:
-        """For the search in histograms of these cells."""
-        unit = self.w_unit * packed.w_scale if self.split == "newton" else 1.0
-        return Limits(
-            self.min_samples_leaf, self.min_curvature_leaf * unit, self.l2_regularization * unit
-        )
+    def limits(self, root: np.ndarray, packed: Packed) -> Limits:
+        """For the search in the histograms of a tree, of which that of the root is given.
+
+        Rows count by their mass: one of `min_samples_leaf` is as much as rows have on average. So
+        a few documents that matter may have a leaf of their own, and many that hardly do may not.
+        """
+        if self.split == "least_squares":
+            return Limits(float(self.min_samples_leaf), self.l2_regularization)
+        unit = self.w_unit * packed.w_scale
+        # Every row has one bin of the first feature.
+        cells, masses = root[0, :, :N_BINS].sum(axis=1).tolist()
+        mean = masses / max(cells & ((1 << packed.count_bits) - 1), 1)
+        least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit)
+        return Limits(least, self.l2_regularization * unit)
 
 
 @dataclass(frozen=True)
@@ -273,6 +281,8 @@ class Grower:
     def _find_splits(
         self, nodes: list[_Node], subtract: bool, packed: Packed, seed: np.uint64
     ) -> None:
+        if nodes[0].parent < 0:
+            self._limits = self.parameters.limits(nodes[0].histogram, packed)
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
         best_splits(
@@ -283,7 +293,7 @@ class Grower:
             packed.count_bits,
             self._n_bins,
             self._allowed,
-            self.parameters.limits(packed),
+            self._limits,
             self._scratch,
             self._gains,
             self._bins,
@@ -297,10 +307,11 @@ class Grower:
             node.missing_left = bool(self._missing_left[k, best])
 
     def _may_split(self, node: _Node) -> bool:
-        """Whether a node has the rows for two leaves, and is not too deep."""
+        """Whether a node has rows enough for two leaves, as far as counting tells, and may."""
         deepest = self.parameters.max_depth
-        enough = node.count >= 2 * self.parameters.min_samples_leaf
-        return enough and (deepest is None or node.depth < deepest)
+        by_count = self.parameters.split == "least_squares"
+        fewest = self.parameters.min_samples_leaf if by_count else 1
+        return node.count >= 2 * fewest and (deepest is None or node.depth < deepest)
 
     def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
         """Draw the features that may split a node; none if it must stay a leaf."""
