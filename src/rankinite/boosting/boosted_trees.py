@@ -18,7 +18,7 @@ from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial
 from rankinite.errors import ModelFileError, ParameterError
 from rankinite.models.base_model import base_scores
-from rankinite.models.checked_state import saved_numbers
+from rankinite.models.checked_state import saved_named_numbers, saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.storage import nested, unnested
@@ -34,6 +34,11 @@ from rankinite.trees import (
     score_features,
 )
 
+# What "auto" fractions are: with few rows trees that see a part of them err in different ways, and
+# their sum errs less; many rows have more to teach than that (`benchmarks/quality.py`).
+FEW_ROW_FRACTION, FEW_FEATURE_FRACTION = 0.5, 0.3
+MANY_ROWS = 100_000
+
 
 class BoostedTrees(Learner):
     """A sum of regression trees, grown one after the other on the λs of an objective.
@@ -45,6 +50,8 @@ class BoostedTrees(Learner):
     ----------
     forest_ : Forest
         The trees round by round, within a round by output.
+    chosen_ : dict
+        What parameters that are "auto" have come to, by their names.
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -57,8 +64,8 @@ class BoostedTrees(Learner):
         "l2_regularization": Real(0.0, or_low=True),
         "max_bins": Whole(2, 255),
         "split": OneOf(("least_squares", "newton")),
-        "row_fraction": Real(0.0, 1.0),
-        "feature_fraction": Real(0.0, 1.0),
+        "row_fraction": Real(0.0, 1.0, words=("auto",)),
+        "feature_fraction": Real(0.0, 1.0, words=("auto",)),
         "query_fraction": Real(0.0, 1.0),
     }
     learns_from_bins = True
@@ -72,11 +79,12 @@ class BoostedTrees(Learner):
     l2_regularization: float
     max_bins: int
     split: str
-    row_fraction: float
-    feature_fraction: float
+    row_fraction: float | str
+    feature_fraction: float | str
     query_fraction: float
 
     forest_: Forest
+    chosen_: dict[str, float]
     _link: Link
 
     def check_params(self) -> None:
@@ -110,7 +118,12 @@ class BoostedTrees(Learner):
         if self.query_fraction < 1.0:
             fraction = float(self.query_fraction)
             stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
-        return TreeRounds(stage, data, objective.link, start)
+        return TreeRounds(stage, data, objective.link, start, self._chosen(growth))
+
+    def _chosen(self, growth: GrowthParameters) -> dict[str, float]:
+        """What parameters that are "auto" have come to."""
+        fractions = ("row_fraction", "feature_fraction")
+        return {name: getattr(growth, name) for name in fractions if getattr(self, name) == "auto"}
 
     def _watch(
         self, watched: Watched, before: np.ndarray, rounds: TreeRounds
@@ -119,7 +132,7 @@ class BoostedTrees(Learner):
         return bins, first_outputs(rounds.start, rounds.link, before)
 
     def _take(self, rounds: TreeRounds, n_rounds: int) -> None:
-        self._start, self._link = rounds.start, rounds.link
+        self._start, self._link, self.chosen_ = rounds.start, rounds.link, rounds.chosen
         self.forest_ = Forest.from_trees(rounds.trees(n_rounds))
 
     def _earlier(self, other: Self, rounds: TreeRounds, run: Run) -> list[Trees]:
@@ -138,6 +151,7 @@ class BoostedTrees(Learner):
         return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
+        n_rows = int(communicator.sum(np.array([dataset.n_rows]))[0])
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
@@ -145,8 +159,8 @@ class BoostedTrees(Learner):
             min_curvature_leaf=float(self.min_curvature_leaf),
             l2_regularization=float(self.l2_regularization),
             split=self.split,
-            row_fraction=float(self.row_fraction),
-            feature_fraction=float(self.feature_fraction),
+            row_fraction=_fraction(self.row_fraction, FEW_ROW_FRACTION, n_rows),
+            feature_fraction=_fraction(self.feature_fraction, FEW_FEATURE_FRACTION, n_rows),
         )
 
     @property
@@ -184,11 +198,15 @@ class BoostedTrees(Learner):
         return [score_features(forest, rows, start, n_rounds) for forest, start in sums]
 
     def _own_state(self) -> tuple[State, Arrays]:
-        return {"start": self._start.tolist()}, nested("forest", self.forest_.to_arrays())
+        state: State = {"start": self._start.tolist()}
+        if self.chosen_:
+            state["chosen"] = self.chosen_
+        return state, nested("forest", self.forest_.to_arrays())
 
     def _restore(self, state: State, arrays: Arrays) -> None:
         self.forest_ = Forest.from_arrays(unnested("forest", arrays), self.n_features_in_)
         self._start = np.array(saved_numbers(state, "start"))
+        self.chosen_ = saved_named_numbers(state, "chosen") if "chosen" in state else {}
         n_outputs = len(self._start)
         whole = n_outputs > 0 and self.forest_.n_trees % n_outputs == 0
         if not whole or not np.isfinite(self._start).all():
@@ -214,11 +232,21 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
     ----------
     start : ndarray of float64, shape (n_outputs,)
         The outputs of every row before the first round, but for the base model.
+    chosen : dict
+        What parameters that are "auto" have come to.
     """
 
-    def __init__(self, stage: TreeStage, fingerprint: str, link: Link, start: np.ndarray) -> None:
+    def __init__(
+        self,
+        stage: TreeStage,
+        fingerprint: str,
+        link: Link,
+        start: np.ndarray,
+        chosen: dict[str, float],
+    ) -> None:
         super().__init__(stage, fingerprint, link)
         self.start = start
+        self.chosen = chosen
 
     @property
     def mapper(self) -> BinMapper:
@@ -228,6 +256,13 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
     def trees(self, n_rounds: int) -> list[Tree]:
         """The trees of the first rounds, within a round by output."""
         return [tree for trees in self.members[:n_rounds] for tree in trees]
+
+
+def _fraction(given: float | str, of_few: float, n_rows: int) -> float:
+    """What is drawn at a node; "auto" draws from few rows, and takes all of many."""
+    if given != "auto":
+        return float(given)
+    return of_few if n_rows < MANY_ROWS else 1.0
 
 
 def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
+from rankinite.lambdas.gradients import truncation_of
 from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
@@ -24,7 +25,7 @@ from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import TRUNCATION, Constraint, OneOf, Real, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
-from rankinite.trees import Forest, Grower
+from rankinite.trees import Forest, Grower, GrowthParameters
 
 
 class LambdaMART(BoostedTrees):
@@ -77,9 +78,10 @@ class LambdaMART(BoostedTrees):
         Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
         which the measure on the training data is best while the others stand. It ends when a sweep
         improves nothing, and never makes the training measure worse.
-    row_fraction, feature_fraction : float
+    row_fraction, feature_fraction : float or "auto"
         Share of the documents and of the features that are drawn anew at every node to choose
-        its split (Gao et al. 2009, section 5.3).
+        its split (Gao et al. 2009, section 5.3). "auto" is 0.5 and 0.3 for training data of less
+        than 100,000 documents, and 1 otherwise.
     query_fraction : float
         Share of the queries that are drawn for every tree, to choose all its splits. The steps of
         its leaves are those of all documents.
@@ -117,6 +119,8 @@ class LambdaMART(BoostedTrees):
 
     Attributes
     ----------
+    chosen_ : dict
+        What parameters that are "auto" have come to, by their names.
     backfit_history_ : list of float
         The measure on the training data before back-fitting and after each sweep; empty without
         `backfit`.
@@ -165,8 +169,8 @@ class LambdaMART(BoostedTrees):
         split: str = "newton",
         step: str = "newton",
         backfit: int = 0,
-        row_fraction: float = 1.0,
-        feature_fraction: float = 1.0,
+        row_fraction: float | str = "auto",
+        feature_fraction: float | str = "auto",
         query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
@@ -229,6 +233,14 @@ class LambdaMART(BoostedTrees):
             n_draws=int(self.n_draws),
             seed=self._seed,
         )
+
+    def _chosen(self, growth: GrowthParameters) -> dict[str, float]:
+        chosen = super()._chosen(growth)
+        if self.truncation == "auto":
+            depth = truncation_of(measure(self.measure), "auto")
+            if depth is not None:
+                chosen["truncation"] = depth
+        return chosen
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset

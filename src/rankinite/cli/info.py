@@ -80,6 +80,8 @@ def _of_model(path: Path, n_shown: int) -> Facts:
     facts["feature names"] = names is not None
     if hasattr(model, "parameter_names"):
         facts["parameters"] = _changed_parameters(model)
+    if getattr(model, "chosen_", None):
+        facts["chosen by auto"] = model.chosen_
     if hasattr(model, "n_rounds_"):
         facts["rounds"], facts["best round"] = model.n_rounds_, model.best_iteration_
         facts["history"] = _history(model)

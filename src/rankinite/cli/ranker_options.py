@@ -154,13 +154,25 @@ RANKER_OPTIONS = {
     ),
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
     "split": RankerOption(
-        str, "least_squares", _TREES, "Gain of a split: least_squares or newton."
+        str,
+        "newton",
+        _TREES,
+        "Gain of a split: newton or least_squares.",
+        others={"mart": "least_squares", "mcrank": "least_squares"},
     ),
     "row_fraction": RankerOption(
-        float, "1.0", _TREES, "Share of the documents drawn at every node."
+        str,
+        "auto",
+        _TREES,
+        "Share of the documents drawn at every node; auto: 0.5 of fewer than 100,000 documents.",
+        others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "feature_fraction": RankerOption(
-        float, "1.0", _TREES, "Share of the features drawn at every node."
+        str,
+        "auto",
+        _TREES,
+        "Share of the features drawn at every node; auto: 0.3 for fewer than 100,000 documents.",
+        others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "query_fraction": RankerOption(
         float, "1.0", _TREES, "Share of the queries drawn for every tree."
@@ -250,8 +262,9 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
-    if "truncation" in given:
-        given["truncation"] = _number_or_word(given["truncation"])
+    for name in ("truncation", "row_fraction", "feature_fraction"):
+        if name in given:
+            given[name] = _number_or_word(given[name])
     if "valid_measure" in given:
         watched = split_measures(given["valid_measure"])
         given["valid_measure"] = watched if len(watched) > 1 else watched[0]
@@ -262,12 +275,14 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     return ranker
 
 
-def _number_or_word(text: str) -> int | str | None:
-    """A whole number if it is one; none; else the word, which the ranker knows or refuses."""
-    try:
-        return int(text)
-    except ValueError:
-        return None if text == "none" else text
+def _number_or_word(text: str) -> float | str | None:
+    """A number if it is one; None for none; else the word, which the ranker knows or refuses."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return None if text == "none" else text
 
 
 def _class_values(text: str) -> str | list[float]:

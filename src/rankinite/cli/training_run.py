@@ -13,6 +13,7 @@ import typer
 
 from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import labels_located
+from rankinite.cli.ranker_options import flag_of
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
 from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning
 
@@ -104,6 +105,9 @@ class TrainingRun:
             means = {} if evaluation is None else evaluation.means
             self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
         report(_in_words(self.ranker, self.valid))
+        chosen = getattr(self.ranker, "chosen_", {})
+        if chosen:
+            report(f"auto: {', '.join(f'{flag_of(k)} {v:g}' for k, v in chosen.items())}")
         if evaluation is not None:
             report(f"on {valid_files}:\n{evaluation}")
         report(f"model: {model}")

@@ -54,6 +54,16 @@ def saved_numbers(state: State, name: str) -> list[float]:
     return [number for number in numbers if number is not None]
 
 
+def saved_named_numbers(state: State, name: str) -> dict[str, float]:
+    """Finite numbers by their names."""
+    values = state[name]
+    if not isinstance(values, dict):
+        raise _wrong(name, values)
+    for each in values:
+        saved_number(values, each)
+    return values
+
+
 def saved_names(state: State, n_features: int) -> list[str] | None:
     """The names of the features, if there are some."""
     names = state["feature_names"]

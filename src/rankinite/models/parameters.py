@@ -29,20 +29,23 @@ class Whole:
         if whole and self.low <= value and (self.high is None or value <= self.high):
             return
         span = f"at least {self.low}" if self.high is None else f"from {self.low} to {self.high}"
-        others = "".join(f", {word!r}" for word in self.words) + " or None" * self.optional
+        others = "".join(f" or {word!r}" for word in self.words) + " or None" * self.optional
         raise ParameterError(f"{name} must be a whole number {span}{others}, got {value!r}")
 
 
 @dataclass(frozen=True)
 class Real:
-    """A number above `low`, or also `low` itself, and at most `high`."""
+    """A number above `low`, or also `low` itself, and at most `high`; or one of some words."""
 
     low: float
     high: float = math.inf
     or_low: bool = False
+    words: tuple[str, ...] = ()
 
     def check(self, name: str, value: Any) -> None:
         """Raise a ParameterError unless `value` is allowed."""
+        if isinstance(value, str) and value in self.words:
+            return
         number = isinstance(value, (int, float, np.integer, np.floating))
         number = number and not isinstance(value, bool)
         enough = number and (value > self.low or (self.or_low and value == self.low))
@@ -50,7 +53,8 @@ class Real:
             return
         start = f"from {self.low:g} on" if self.or_low else f"above {self.low:g}"
         end = "" if math.isinf(self.high) else f" and at most {self.high:g}"
-        raise ParameterError(f"{name} must be a number {start}{end}, got {value!r}")
+        words = "".join(f" or {word!r}" for word in self.words)
+        raise ParameterError(f"{name} must be a number {start}{end}{words}, got {value!r}")
 
 
 @dataclass(frozen=True)

@@ -281,8 +281,9 @@ class Grower:
     def _find_splits(
         self, nodes: list[_Node], subtract: bool, packed: Packed, seed: np.uint64
     ) -> None:
-        if nodes[0].parent < 0:
-            self._limits = self.parameters.limits(nodes[0].histogram, packed)
+        root = nodes[0].histogram
+        if nodes[0].parent < 0 and root is not None:
+            self._limits = self.parameters.limits(root, packed)
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
         best_splits(
