@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankinite.cli.data_files import DataFiles, at_hand
+from rankinite.cli.options import LABEL, QID
 from rankinite.errors import DataError, LabelError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read_like(
     data: DataFiles,
     expected: Expected,
     *,
-    label: str,
+    label: str | None,
     qid: str | None,
     document: str | None = None,
     labels_needed: bool = True,
@@ -74,13 +75,14 @@ def read_like(
                 f"{data} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
-    has_label = labels_needed or not columns or label in columns
-    if columns and qid not in columns and not queries_needed:
+    if not labels_needed:
+        label = label_if_there(data, label)
+    if columns and not queries_needed and qid == QID and qid not in columns:
         qid = None  # all rows are one query
     try:
         dataset = read(
             data.at_hand,
-            label=label if has_label else None,
+            label=label,
             qid=qid,
             features=names if columns else None,
             document=document,
@@ -119,10 +121,14 @@ def read_judgements(
     return read(data.at_hand, same_id=data.same_id, **roles)
 
 
-def label_if_there(data: DataFiles, label: str) -> str | None:
-    """The name of the column of labels; None if the data is a table that has no such."""
+def label_if_there(data: DataFiles, label: str | None) -> str | None:
+    """The name of the column of labels; None if the data is a table that has no such.
+
+    A name that was asked for must be there.
+    """
     columns = data.columns
-    return None if columns and label not in columns else label
+    absent = label == LABEL and columns and label not in columns
+    return None if absent else label
 
 
 def read_scores(path: Path, n_rows: int, data: DataFiles) -> np.ndarray:

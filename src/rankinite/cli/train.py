@@ -160,6 +160,10 @@ def train(
             "choose another --ranker"
         )
     train_files, valid_files = DataFiles.of(data, same_id), DataFiles.maybe(valid, same_id)
+    if parameters.get("valid_measure") is not None and valid_files is None and not train_measure:
+        raise ParameterError(
+            "--valid-measure needs data to look at: add --valid or --train-measure, or leave it out"
+        )
     names = _measures_at_the_end(measures, learner, valid_files, valid_pairs)
     roles = {
         "label": label,

@@ -73,6 +73,10 @@ class Roles:
                     f"{path} has no column {name!r}: its columns are {listed(columns)}; "
                     f"pass {parameter}= with the name of the right one{hint}"
                 )
+        if self.label is not None and self.label == self.qid:
+            raise DataError(
+                f"label= and qid= both name the column {self.qid!r}: pass the right one for each"
+            )
         for name in self._features or []:
             if name not in columns:
                 raise DataError(
