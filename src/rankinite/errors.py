@@ -9,6 +9,10 @@ class DataError(RankiniteError):
     """The data cannot be used: a malformed line, a label out of range, shapes that disagree."""
 
 
+class RowError(DataError):
+    """Something in a row cannot be used; whoever has the file can say in which line."""
+
+
 class LabelError(DataError):
     """A measure cannot use a label.
 

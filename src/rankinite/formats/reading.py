@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -17,9 +17,10 @@ from rankinite.data.checks import checked_whole
 from rankinite.data.concatenation import check_names, check_same_id, joined
 from rankinite.data.dataset import Dataset, bins_asked_for
 from rankinite.data.features import FeatureValues
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning, RowError
 from rankinite.formats import tables
 from rankinite.formats.binned_file import load_binned
+from rankinite.formats.faults import first_fault
 from rankinite.formats.files import as_file, check_readable, checked_path
 from rankinite.formats.kinds import BINNED, NAMES, PARQUET, TABLES, TEXT, kind_of
 from rankinite.formats.several import chained
@@ -224,16 +225,30 @@ def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
         dataset = joined([f.read_binned(options) for f in files], _names(files), same_id)
     else:
         options = _with_features(files, options)
-        if options.max_bins is None and mapper is None:
-            dataset = _joined_values(files, options, same_id)
-        else:
-            dataset = _binned(files, options, same_id, n_bins, mapper)
+        with _faults_located(files, options):
+            if options.max_bins is None and mapper is None:
+                dataset = _joined_values(files, options, same_id)
+            else:
+                dataset = _binned(files, options, same_id, n_bins, mapper)
         if options.document is not None:
             ids = [tables.read_ids(file.path, options.document) for file in files]
             dataset.documents = dataset.in_stored_order(np.concatenate(ids))
     if options.label is None:
         dataset.y = None
     return dataset
+
+
+@contextlib.contextmanager
+def _faults_located(files: list[_File], options: _Options) -> Iterator[None]:
+    """Let an error about a row of a table say where it stands, and in which query."""
+    try:
+        yield
+    except RowError as error:
+        for file in files:
+            fault = first_fault(file.path, options.roles) if file.kind in TABLES else None
+            if fault is not None:
+                raise DataError(fault) from error
+        raise
 
 
 def _check_one_kind(first: _File, file: _File) -> None:

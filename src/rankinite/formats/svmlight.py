@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -276,6 +277,8 @@ class TextRows:
         )
         if fault == kernels.NO_QID and not token:
             message = "there is no qid:ID after the label"
+        if fault in (kernels.BAD_LABEL, kernels.LABEL_NOT_FINITE):
+            message += _query_after(self._buffer, at)
         raise DataError(f"{self._name}, line {line}: {message}")
 
 
@@ -309,6 +312,13 @@ def count_lines(buffer: np.ndarray) -> int:
 def no_features(name: str) -> str:
     """What to say about text without features."""
     return f"{name} has no features: no line has an index:value"
+
+
+def _query_after(buffer: np.ndarray, start: int) -> str:
+    """The query id in the rest of the line, for a message; nothing if there is none."""
+    tail = buffer[start : start + 4 * _TOKEN_SHOWN].tobytes().partition(b"\n")[0]
+    found = re.search(rb"\sqid:(\S+)\s", tail)
+    return f" (query {found[1].decode('utf-8', 'backslashreplace')})" if found else ""
 
 
 def _token(buffer: np.ndarray, start: int) -> str:

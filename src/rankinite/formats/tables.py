@@ -12,7 +12,7 @@ import numpy as np
 
 from rankinite.data.dataset import Dataset
 from rankinite.data.frames import check_distinct, ids_of, listed, unpack
-from rankinite.errors import DataError
+from rankinite.errors import DataError, RowError
 from rankinite.formats.files import first_line, one_line, open_input
 from rankinite.formats.kinds import PARQUET, TSV, kind_of
 from rankinite.formats.narrowing import some_rows, warn_of_merged
@@ -194,7 +194,7 @@ class TableSource:
             try:
                 yield ArrayPiece(unpack(features, columns["y"], columns["qid"], columns["weight"]))
             except DataError as error:
-                raise DataError(f"{self._path}: {error}") from error
+                raise type(error)(f"{self._path}: {error}") from error
 
 
 class ParquetSource(TableSource):
@@ -270,7 +270,7 @@ def _csv_errors(path: Path) -> Iterator[None]:
     except pa.ArrowException as error:
         if "Empty CSV file" in str(error):
             raise DataError(f"{path} has no data rows") from error
-        raise DataError(f"{path} is not a CSV file that can be read: {one_line(error)}") from error
+        raise RowError(f"{path} is not a CSV file that can be read: {one_line(error)}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {one_line(error)}") from error
 
@@ -364,7 +364,7 @@ def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype | None) ->
     try:
         return Dataset(features, **columns)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _columns(
@@ -373,7 +373,9 @@ def _columns(
     """The features of a table, and its columns y, qid and weight (None: there is no such)."""
     features = roles.features(table.column_names)
     if not features:
-        raise DataError(f"{path} has no feature columns: its columns are {table.column_names}")
+        raise DataError(
+            f"{path} has no feature columns: its columns are {listed(table.column_names)}"
+        )
     names = {"y": roles.label, "qid": roles.qid, "weight": roles.weight}
     columns = {key: None if name is None else table.column(name) for key, name in names.items()}
     chosen = table.select(features)
