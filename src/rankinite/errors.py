@@ -28,6 +28,11 @@ class LabelError(DataError):
         super().__init__(message)
         self.row, self.query, self.what = row, query, what
 
+    def of_query(self, qid: object) -> "LabelError":
+        """The same error, which calls the query by its id."""
+        message = f"a document of query {qid} {self.what}"
+        return LabelError(message, self.row, self.query, self.what)
+
 
 class ParameterError(RankiniteError):
     """A parameter has a value outside its range, or one that does not fit the others."""

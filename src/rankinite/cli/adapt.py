@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.data_files import DataFiles, at_hand
-from rankinite.cli.inputs import Expected, named_files, read_like
+from rankinite.cli.inputs import Expected, judge_labels, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, print_result
 from rankinite.cli.reporting import tell
@@ -146,6 +146,10 @@ def adapt(
     lists = {"train": train, "valid": valid, "test": test}
     given = {name: DataFiles.of(paths, same_id) for name, paths in lists.items() if paths}
     data = {name: read_like(each, expected, label=label, qid=qid) for name, each in given.items()}
+    for name, rows in data.items():
+        judge_labels([measure], given[name], rows)
+    if isinstance(start, rk.Dataset):
+        judge_labels([measure], DataFiles.of(background, same_id), start)
     if not quiet:
         for name, rows in data.items():
             told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import Expected, model_at_hand, named_files, read_like
+from rankinite.cli.inputs import Expected, judge_labels, model_at_hand, named_files, read_like
 from rankinite.cli.options import AsJson, DataPaths, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, number_or_none, print_result
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
@@ -95,6 +95,8 @@ def combine(
         name: read_like(some, expected, label=label, qid=qid)
         for name, some in zip(_short_names(list(given)), given, strict=True)
     }
+    for some, rows in zip(given, sets.values(), strict=True):
+        judge_labels([measure], some, rows)
     job = _Job(rankers, sets, first, folds)
     if method == "all":
         job.choose()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,6 +166,15 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     model = load_base_model(model_at_hand(path))
     model.n_threads = n_threads
     return model
+
+
+def judge_labels(measures: Iterable[Any], data: DataFiles, rows: Queries) -> None:
+    """Let measures look at the labels, so that a misfit shows before the work, with its place."""
+    from rankinite.measures import Evaluator
+
+    with labels_located(data, rows):
+        for each in measures:
+            Evaluator(each, rows)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import Expected, load_model, read_like
+from rankinite.cli.inputs import Expected, judge_labels, load_model, read_like
 from rankinite.cli.options import AsJson, DataPaths, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_writable, print_result
 
@@ -70,6 +70,8 @@ def optimality(
     ranker = load_model(model, threads)
     check_movable(ranker)
     rows = read_like(files, Expected.by_model(ranker, model), label=label, qid=qid)
+    looked_at = measure or getattr(ranker, "measure", None)
+    judge_labels([] if looked_at is None else [looked_at], files, rows)
     result = local_optimality(
         ranker,
         rows,

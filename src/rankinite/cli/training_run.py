@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import labels_located
+from rankinite.cli.inputs import judge_labels
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
 from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning
 
@@ -52,16 +52,11 @@ class TrainingRun:
         self, measures: list[str], train_files: DataFiles, valid_files: DataFiles | None
     ) -> None:
         """Let the measures look at the labels, so that a misfit shows before hours of training."""
-        from rankinite.measures import Evaluator
-
         if self.valid is not None and valid_files is not None:
-            with labels_located(valid_files, self.valid):
-                for each in measures:
-                    Evaluator(each, self.valid)
+            judge_labels(measures, valid_files, self.valid)
         by_lambdas = "truncation" in self.ranker.parameter_names()
         if by_lambdas and self.data.y is not None and self.data.preferences is None:
-            with labels_located(train_files, self.data):
-                Evaluator(self.ranker.get_params(deep=False)["measure"], self.data)
+            judge_labels([self.ranker.get_params(deep=False)["measure"]], train_files, self.data)
 
     def fit(
         self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool

@@ -39,7 +39,9 @@ class Problem:
         self._verbose = verbose
         self._sign = -1.0 if measure.lower_is_better else 1.0
         self._evaluator = Evaluator(measure, data)
-        if np.isnan(self.goodness(np.zeros(self.n_rankers))):
+        labels = data.labels
+        best, worst = self._evaluator.values(labels), self._evaluator.values(-labels)
+        if not (best != worst)[~self._evaluator.blank].any():
             raise DataError(
                 f"{measure} has no value on this data, so no weights can be learned: no query with "
                 "a weight has documents of which some are better than others"
