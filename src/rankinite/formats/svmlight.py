@@ -41,7 +41,9 @@ _MESSAGES = {
 }
 
 
-def read_svmlight(path: Path, n_features: int | None, dtype: np.dtype) -> Dataset:
+def read_svmlight(
+    path: Path, n_features: int | None, dtype: np.dtype, ids_as_text: bool = False
+) -> Dataset:
     """Read a file of SVMlight text, decompressed if need be.
 
     Parameters
@@ -51,8 +53,12 @@ def read_svmlight(path: Path, n_features: int | None, dtype: np.dtype) -> Datase
         Width of X; None: the largest index in the file.
     dtype : dtype
         float32 or float64.
+    ids_as_text : bool
+        Take query ids as they are written, even if all are integers.
     """
-    X, y, qid = parse_svmlight(read_bytes(path), str(path), n_features, dtype)
+    X, y, qid = parse_svmlight(
+        read_bytes(path), str(path), n_features, dtype, ids_as_text=ids_as_text
+    )
     return Dataset(X, y, qid=qid)
 
 
@@ -62,6 +68,7 @@ def parse_svmlight(
     n_features: int | None = None,
     dtype: np.dtype | type = np.float64,
     piece_bytes: int = _PIECE_BYTES,
+    ids_as_text: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Parse SVMlight text.
 
@@ -70,7 +77,7 @@ def parse_svmlight(
     buffer : ndarray of uint8, shape (n_bytes,), read-only
     name : str
         What to call the text in messages.
-    n_features, dtype
+    n_features, dtype, ids_as_text
         See `read_svmlight`.
     piece_bytes : int
         Rows are looked for in parallel in pieces of this size.
@@ -97,7 +104,8 @@ def parse_svmlight(
         raise DataError(no_features(name))
     if dtype == np.float32:
         text.warn_of_merged(width)
-    return X, text.y, text.integer_ids() if text.has_integer_ids else text.text_ids()
+    as_numbers = text.has_integer_ids and not ids_as_text
+    return X, text.y, text.integer_ids() if as_numbers else text.text_ids()
 
 
 class TextRows:

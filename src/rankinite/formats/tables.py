@@ -92,8 +92,10 @@ def read_parquet(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
     return _to_dataset(table, roles, path, dtype)
 
 
-def read_csv(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
-    """Read a CSV or TSV file with a header line, decompressed if need be."""
+def read_csv(
+    path: Path, roles: Roles, dtype: np.dtype | None, ids_as_text: bool = False
+) -> Dataset:
+    """Read a CSV or TSV file with a header line; query ids are numbers if all of them are."""
     from pyarrow import csv
 
     with _csv_errors(path):
@@ -101,7 +103,8 @@ def read_csv(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
         options = _csv_options(path, roles)
         with open_input(path) as stream:
             table = csv.read_csv(stream, *form, convert_options=options)
-    return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
+    convert = _csv_texts if ids_as_text else _csv_ids
+    return _to_dataset(_with_ids(table, roles, convert), roles, path, dtype)
 
 
 def columns_in(path: Path) -> list[str]:
