@@ -10,7 +10,7 @@ import typer
 from rankinite.cli.data_files import DataFiles, at_hand
 from rankinite.cli.inputs import Expected, judge_labels, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, SameId, Threads
-from rankinite.cli.outputs import check_new, print_result
+from rankinite.cli.outputs import check_new, print_result, save_or_keep
 from rankinite.cli.reporting import tell
 from rankinite.errors import ParameterError
 
@@ -170,7 +170,7 @@ def adapt(
         n_threads=threads,
         verbose=0 if quiet else 1,
     )
-    adapted.save(model)
+    save_or_keep(adapted, model)
     print_result(str(adapted))
     print_result(f"{adapted.reason}\nmodel: {model}")
 

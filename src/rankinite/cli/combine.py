@@ -11,7 +11,7 @@ import typer
 from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import Expected, judge_labels, model_at_hand, named_files, read_like
 from rankinite.cli.options import AsJson, DataPaths, Force, Label, Qid, SameId, Threads
-from rankinite.cli.outputs import check_new, number_or_none, print_result
+from rankinite.cli.outputs import check_new, number_or_none, print_result, save_or_keep
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def combine(
         job.choose()
     else:
         first.fit(job.data)
-    job.combination.save(output)
+    save_or_keep(job.combination, output)
     print_result(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
 
 

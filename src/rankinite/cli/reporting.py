@@ -15,7 +15,7 @@ from typing import Any, TextIO
 import typer
 
 from rankinite.cli.wording import in_options
-from rankinite.errors import RankiniteError, RankiniteWarning
+from rankinite.errors import DataError, RankiniteError, RankiniteWarning
 
 USER_ERROR = 2
 # Signals that ask a process to end; Ctrl-C is Python's own.
@@ -97,6 +97,9 @@ def report(text: str) -> None:
         typer.echo(text)
     except BrokenPipeError:
         _give_up(sys.stdout)
+    except OSError as error:
+        _give_up(sys.stdout)
+        raise DataError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def _give_up(stream: TextIO) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass
@@ -13,8 +12,9 @@ import typer
 
 from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import judge_labels
+from rankinite.cli.outputs import save_or_keep
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
-from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning
+from rankinite.errors import DataError, NothingLearnedWarning
 
 if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
@@ -108,23 +108,12 @@ class TrainingRun:
 
     def _save(self, model: Path) -> None:
         """Save the model, or keep it elsewhere and say where."""
-        try:
-            self.ranker.save(model)
-        except ModelFileError as error:
-            raise ModelFileError(f"{error}; {self._kept_elsewhere(model)}") from error
-
-    def _kept_elsewhere(self, model: Path) -> str:
-        """Where what was learned is, now that it could not be saved; in words."""
-        other = Path(tempfile.mkdtemp(prefix="rankinite-")) / model.name
-        try:
-            self.ranker.save(other)
-            return f"what was learned is in {other} instead: move it from there"
-        except ModelFileError:
-            other.parent.rmdir()
+        otherwise = ""
         if self.checkpoint is not None and self.checkpoint.n_saved:
             done = f"{self.checkpoint.n_saved} {self.ranker.unit}s"
-            return f"the checkpoint {self.checkpoint.path} has {done}: make room, and --resume it"
-        return "it could not be kept in the folder for temporary files either"
+            kept = f"the checkpoint {self.checkpoint.path} has {done}"
+            otherwise = f"{kept}: make room, and --resume it"
+        save_or_keep(self.ranker, model, otherwise)
 
     def _evaluation(self, measures: list[str]) -> Evaluation | None:
         from rankinite.measures import evaluate

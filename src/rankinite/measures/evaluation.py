@@ -118,6 +118,11 @@ class Evaluator:
             return self._values_of_own(scores)
         return expected_values(self.judged, scores, self._offsets)
 
+    def can_tell(self) -> bool:
+        """Whether the measure of labels tells the best order of some query from the worst."""
+        best, worst = self.values(self._y), self.values(-self._y)
+        return bool((best != worst)[~self.blank].any())
+
     def _values_of_own(self, scores: np.ndarray) -> np.ndarray:
         """One call of Python a query: the way of measures that the kernels do not know."""
         values = np.full(len(self.blank), np.nan)
