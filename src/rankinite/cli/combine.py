@@ -12,6 +12,7 @@ from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import Expected, judge_labels, model_at_hand, named_files, read_like
 from rankinite.cli.options import AsJson, DataPaths, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, number_or_none, print_result, save_or_keep
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -91,6 +92,8 @@ def combine(
     first.check_params()
     expected = _features_of(rankers, files)
     given = dict.fromkeys([DataFiles.of(some, same_id) for some in (data, test) if some])
+    for some in given:
+        tell_reading(some)
     sets = {
         name: read_like(some, expected, label=label, qid=qid)
         for name, some in zip(_short_names(list(given)), given, strict=True)

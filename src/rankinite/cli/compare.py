@@ -34,6 +34,7 @@ from rankinite.cli.options import (
     Threads,
 )
 from rankinite.cli.outputs import number_or_none, print_result
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def compare(
         raise ParameterError(f"two rankers have the same name in {', '.join(names)}: use NAME=FILE")
     if baseline is not None and baseline not in names:
         raise ParameterError(f"--baseline {baseline!r} is not one of {', '.join(names)}")
+    tell_reading(judged)
     rows, values = _scores_of_models(judged, models, threads, label, qid)
     if rows is None:
         rows = read_judgements(judged, label=label, qid=qid)

@@ -96,6 +96,11 @@ def read_like(
             message = str(error).replace(given, str(expected.n_features))
             raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
+    if dataset.n_features != expected.n_features:
+        raise DataError(
+            f"{data} has {dataset.n_features} features, but {expected.owner} has "
+            f"{expected.n_features}: pass data with the features that it was trained on"
+        )
     if data.is_text:
         _warn_of_narrow_text(dataset, data, expected)
     return dataset
