@@ -86,13 +86,14 @@ def compare(
     wanted = measure_list(split_measures(measures))
     models, files = named_files(model or []), named_files(scores or [])
     names = [*models, *files]
+    given = [*(model or []), *(scores or [])]
+    if len(set(names)) < len(given):
+        raise ParameterError(f"two rankers have the same name in {', '.join(given)}: use NAME=FILE")
     if len(names) < 2:
         raise ParameterError(
             "name two or more rankers to compare, by --model or --scores; "
             f"got {', '.join(names) or 'none'}"
         )
-    if len(set(names)) < len(model or []) + len(scores or []):
-        raise ParameterError(f"two rankers have the same name in {', '.join(names)}: use NAME=FILE")
     if baseline is not None and baseline not in names:
         raise ParameterError(f"--baseline {baseline!r} is not one of {', '.join(names)}")
     tell_reading(judged)
