@@ -9,6 +9,10 @@ class DataError(RankiniteError):
     """The data cannot be used: a malformed line, a label out of range, shapes that disagree."""
 
 
+class RowError(DataError):
+    """Something in a row cannot be used; whoever has the file can say in which line."""
+
+
 class LabelError(DataError):
     """A measure cannot use a label.
 
@@ -23,6 +27,11 @@ class LabelError(DataError):
     def __init__(self, message: str, row: int, query: int, what: str) -> None:
         super().__init__(message)
         self.row, self.query, self.what = row, query, what
+
+    def of_query(self, qid: object) -> "LabelError":
+        """The same error, which calls the query by its id."""
+        message = f"a document of query {qid} {self.what}"
+        return LabelError(message, self.row, self.query, self.what)
 
 
 class ParameterError(RankiniteError):

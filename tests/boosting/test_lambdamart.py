@@ -149,7 +149,7 @@ def test_labels_that_the_measure_cannot_use_are_named():
     train, _ = train_and_valid()
     X, qid = train.X, qid_of(train)
     for labels, message in (
-        (train.y - 1, "ndcg@10: query number 0 .* has the label -1, .* labels of 0 or more"),
+        (train.y - 1, "a document of query 0 has the label -1, .* labels of 0 or more .ndcg@10."),
         (train.y + 0.5, "has the label 0.5, .* whole numbers: use gain=label or the measure pairs"),
         (train.y * 2000, "has the label .*allows labels up to 1000"),
     ):

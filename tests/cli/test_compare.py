@@ -74,8 +74,8 @@ def test_files_of_one_name_are_told_apart_by_their_paths(run, files, tmp_path):
     [
         ("--model {ranker}", "name two or more rankers to compare, by --model or --scores"),
         ("", "got none"),
-        ("--model a={ranker} --model a={ranker}", "name two or more rankers"),
-        ("--model a={ranker} --scores a=x", "two rankers have the same name in a, a"),
+        ("--model a={ranker} --scores a=x", "two rankers have the same name in a="),
+        ("--model a={ranker} --model a={ranker}", "two rankers have the same name in a="),
         (
             "--model a={ranker} --model b={ranker} --baseline c",
             "--baseline 'c' is not one of a, b",

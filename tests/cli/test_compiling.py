@@ -113,7 +113,7 @@ def test_compile_tells_how_far_it_is(run, monkeypatch):
     assert run("compile").out == "all kernels are compiled\n"
 
 
-@pytest.mark.parametrize("name", ["reading", "scoring", "all measures", "combinations"])
+@pytest.mark.parametrize("name", sorted(compiling.GROUPS))
 def test_groups_run(name):
     done = python(f"from rankinite.cli.compiling import compile_groups as c; c([{name!r}], 'mrr')")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{name}\n", "")

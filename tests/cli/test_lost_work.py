@@ -143,6 +143,38 @@ def test_a_full_disk_at_the_end(run, files, tmp_path, monkeypatch):
     assert rk.load(other).n_rounds_ == 60 and not list(full.iterdir())
 
 
+@pytest.mark.parametrize("verb", ["combine", "adapt"])
+def test_a_full_disk_at_the_end_of_other_verbs(run, files, tmp_path, monkeypatch, verb):
+    full, temporary = tmp_path / "full", tmp_path / "temporary"
+    full.mkdir(), temporary.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(temporary))
+    no_room(full, monkeypatch)
+    ranker = files / "ranker.rk"
+    if verb == "combine":
+        words = (files / "valid.txt", "--model", ranker, "--output", full / "m.rk")
+    else:
+        data = ("--train", files / "valid.txt", "--valid", files / "test.txt", "--quiet")
+        few = ("--method", "lambdaboost", "--n-estimators", 2)
+        words = ("--background", ranker, *data, *few, "--model", full / "m.rk")
+    result = run(verb, *words)
+    (other,) = temporary.glob("*/m.rk")
+    assert result.code == 2 and result.err.splitlines()[-1] == (
+        f"error: {full / 'm.rk'} cannot be written: No space left on device; what was learned is "
+        f"in {other} instead: move it from there"
+    )
+    assert rk.load(other).n_features_in_ == 5 and not list(full.iterdir())
+
+
+def test_adapting_to_labels_that_are_all_the_same_is_an_error(run, files, tmp_path):
+    lines = (files / "train.txt").read_text().splitlines()
+    (tmp_path / "same.txt").write_text("".join(f"0{line[1:]}\n" for line in lines))
+    words = ("--train", tmp_path / "same.txt", "--valid", files / "test.txt", "--quiet")
+    model = tmp_path / "m.rk"
+    result = run("adapt", "--background", files / "ranker.rk", *words, "--model", model)
+    assert result.code == 2 and not model.exists()
+    assert result.err.startswith("error: the training data teaches nothing about ndcg@10: no query")
+
+
 def test_a_full_disk_everywhere(run, files, tmp_path, monkeypatch):
     full = tmp_path / "full"
     full.mkdir()

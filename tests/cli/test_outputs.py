@@ -46,9 +46,11 @@ def test_json_has_no_nan():
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
 @pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("verb", ["score", "evaluate", "compare"])
-def test_a_full_disk_behind_standard_output_is_an_error(files, verb, unbuffered):
+@pytest.mark.parametrize("verb", ["score", "evaluate", "compare", "train"])
+def test_a_full_disk_behind_standard_output_is_an_error(files, verb, unbuffered, tmp_path):
     words = ["--model", str(files / "ranker.rk")]
+    if verb == "train":
+        words = ["--model", str(tmp_path / "m.rk"), "--n-estimators", "2"]
     if verb == "compare":
         words += ["--model", f"same={files / 'ranker.rk'}"]
     with Path("/dev/full").open("w") as full:
@@ -62,7 +64,9 @@ def test_a_full_disk_behind_standard_output_is_an_error(files, verb, unbuffered)
         )
     assert done.returncode == 2
     # Before it stands that kernels are compiled, if they are.
-    assert done.stderr.endswith("error: No space left on device\n")
+    assert done.stderr.endswith(
+        "error: standard output cannot be written: No space left on device\n"
+    )
 
 
 class ShortWriter(io.RawIOBase):

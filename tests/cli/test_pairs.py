@@ -99,7 +99,7 @@ def test_words_for_what_was_best(run, files, folder, tmp_path):
 WRONG = [
     (("--pairs", "none.csv"), "none.csv does not exist"),
     (("--pairs", "train-ids.csv"), "line 2: there is no document 'd"),
-    (("--pairs", "train-rows.csv", "--document", "doc"), "--document 'doc' names a column"),
+    (("--pairs", "train-rows.csv", "--document", "doc"), "--document doc names a column"),
     (("--pairs", "train-rows.csv", "--truncation", "5"), "does not apply to preference pairs"),
     (("--pairs", "train-rows.csv", "--ranker", "mart"), "MART learns from labels, not from pairs"),
     (("--pairs", "train-rows.csv", "--valid-pairs", "valid-rows.csv"), "--valid-pairs needs data"),

@@ -101,7 +101,7 @@ def test_more_features_than_the_model_has(run, files, tmp_path):
     table.write_text("qid,a,b,c,d,e,f\n1,1,1,1,1,1,1\n")
     result = run("score", table, "--model", files / "ranker.rk")
     assert result.code == 2
-    assert "has 6 features, but the model was trained on 5" in result.err
+    assert f"{table} has 6 features, but the model {files / 'ranker.rk'} has 5: " in result.err
 
 
 def test_text_may_leave_out_the_last_features(run, files, tmp_path):
@@ -160,11 +160,14 @@ def read_back(path):
     import pyarrow.csv
     import pyarrow.parquet
 
+    if path.suffix == ".tsv":
+        tabs = pyarrow.csv.ParseOptions(delimiter="\t")
+        return pyarrow.csv.read_csv(path, parse_options=tabs).to_pydict()
     read = pyarrow.csv.read_csv if path.suffix == ".csv" else pyarrow.parquet.read_table
     return read(path).to_pydict()
 
 
-@pytest.mark.parametrize("name", ["scores.csv", "scores.parquet"])
+@pytest.mark.parametrize("name", ["scores.csv", "scores.tsv", "scores.parquet"])
 def test_ids_and_ranks(run, files, expected, tmp_path, name):
     words = ("--model", files / "ranker.rk", "--output", tmp_path / name)
     assert run("score", files / "test.txt", *words).code == 0
@@ -232,3 +235,16 @@ def test_models_of_other_libraries(run, files, tmp_path):
     assert "a Booster has no vector" in run("optimality", files / "test.txt", *words[:2]).err
     rounds = run("score", files / "test.txt", "--model", model, "--n-rounds", 2)
     assert "--n-rounds is for models of rankinite" in rounds.err
+
+
+def test_the_reading_of_a_large_file_is_told(run, files, monkeypatch):
+    monkeypatch.setattr("rankinite.cli.reporting.LARGE_FILE", 10)
+    model = ("--model", files / "ranker.rk")
+    for verb in ("score", "evaluate", "compare"):
+        result = run(
+            verb,
+            files / "test.txt",
+            *model,
+            *(("--model", "b=" + str(model[1])) * (verb == "compare")),
+        )
+        assert f"reading {files / 'test.txt'}, 0 MB\n" in result.err

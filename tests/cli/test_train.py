@@ -298,7 +298,7 @@ def test_a_model_is_not_replaced_unless_asked(run, files, tmp_path):
 
 
 def test_long_silent_phases_are_told(run, files, tmp_path, monkeypatch):
-    monkeypatch.setattr("rankinite.cli.train.LARGE_FILE", 10)
+    monkeypatch.setattr("rankinite.cli.reporting.LARGE_FILE", 10)
     words = ("--model", tmp_path / "m.rk", "--backfit", 1, *SMALL)
     result = run("train", files / "train.txt", *words)
     assert f"reading {files / 'train.txt'}, 0 MB\n" in result.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import rankinite as rk
 from rankinite.cli.wording import in_options
 
 SAID_AND_TOLD = {
@@ -20,6 +21,13 @@ SAID_AND_TOLD = {
     "base_model has 3 features": "--base-model has 3 features",
     "raise max_bins.": "raise --max-bins.",
     "the data has no labels: pass y": "the data has no labels: pass data with labels",
+    'map them, or use loss="graded"': "map them, or use --loss graded",
+    "features=['a', 'b'] names a column": "--features a,b names a column",
+    "every must be a whole number": "--checkpoint-every must be a whole number",
+    "every document has a weight of 0": "every document has a weight of 0",
+    "n_threads must be at least 1 or None, got 0": "--threads must be at least 1, got 0",
+    "pass documents= if these are ids": "pass --document if these are ids",
+    "it holds other bins than the data of like=": "it holds other bins than the training data",
 }
 
 
@@ -28,6 +36,7 @@ def test_options_stand_in_the_place_of_arguments(said):
     assert in_options(said) == SAID_AND_TOLD[said]
 
 
+ADAPT = ("adapt", "--background", "ranker.rk", "--train", "train.txt", "--valid", "valid.txt")
 MISTAKES = [
     (("train", "train.txt", "--n-estimators", 0), "--n-estimators must be"),
     (("train", "train.txt", "--learning-rate", -1), "--learning-rate must be"),
@@ -46,16 +55,34 @@ MISTAKES = [
     (("score", "test.txt", "--model", "ranker.rk", "--threads", 0), "--threads must be"),
     (("evaluate", "test.txt", "--model", "ranker.rk", "--blank", "no"), "--blank must be"),
     (("evaluate", "test.csv", "--model", "ranker.rk", "--label", "x"), "pass --label with"),
+    (("evaluate", "test.txt", "--model", "ranker.rk", "--measures", "pair_accuracy"), "--pairs"),
+    (("score", "test.csv", "--model", "ranker.rk", "--qid", "query"), "pass --qid with"),
+    (("info", "test.csv", "--label", "grade"), "pass --label with"),
+    (("info", "."), "is a folder: pass the path of a file"),
+    (("train", "train.txt", "--valid-measure", "mrr"), "--valid-measure needs data"),
+    (("train", "train.txt", "--checkpoint", "c", "--checkpoint-every", 0), "--checkpoint-every"),
+    (("train", "train.txt", "--features", "f0,f1"), "--features f0,f1 names a column"),
+    (("train", "train.csv", "--label", "f0", "--qid", "f0"), "--label and --qid"),
+    (("train", "train.txt", "--ranker", "mart", "--loss", "logistic"), "use --loss graded"),
+    (("train", "train.txt", "--pairs", "nameless.csv"), "rename the column"),
+    (("train", "train.txt", "--pairs", "absent.csv"), "pass --document if these are ids"),
+    (("train", "train.bins", "--ranker", "ranknet"), "that it was made of"),
+    (("optimality", "train.txt", "--model", "ranker.rk"), "LambdaRank or LambdaBoost"),
+    ((*ADAPT, "--max-distance", 0.1), "--max-distance and --seed-fraction look for"),
+    ((*ADAPT, "--method", "interpolation_all"), "pass --other, or choose another --method"),
 ]
-ARGUMENTS = ("n_", "_state", "early_stopping", "label=", "qid=", "valid=", "features=", "max_bins")
+ARGUMENTS = (" n_", "_state", "early_stopping", "=", "max_bins", "None", "with_preferences", "['")
 
 
 @pytest.mark.parametrize(("words", "told"), MISTAKES)
 def test_a_common_mistake(run, files, tmp_path, words, told):
-    known = {path.name: path for path in files.iterdir()}
+    (tmp_path / "nameless.csv").write_text("a,b\n0,1\n")
+    (tmp_path / "absent.csv").write_text("preferred,other\n0,9999\n")
+    rk.read(files / "train.txt").save(tmp_path / "train.bins")
+    known = {path.name: path for folder in (files, tmp_path) for path in folder.iterdir()}
     given = [known.get(word, word) for word in words]
-    if words[0] == "train":
-        given += ["--model", tmp_path / "m.rk"]
+    if words[0] in ("train", "adapt"):
+        given += ["--model", tmp_path / "m.rk", "--quiet"]
     result = run(*given)
     assert result.code == 2 and result.err.count("\n") == 1
     message = result.err.replace(str(files), "").replace(str(tmp_path), "")

@@ -395,3 +395,11 @@ def test_verbose_shows_how_the_measure_rises(capsys):
     model = rk.Combination(columns(), "exact_powell", verbose=1).fit(scored(n_queries=8))
     lines = capsys.readouterr().err.splitlines()
     assert lines == [f"ndcg@10 {value:.4f}" for value in model.history_]
+
+
+@pytest.mark.parametrize("method", ["linear", "net", "powell", "exact_powell", "pair_tree"])
+def test_queries_of_one_document_teach_nothing(method):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    scorers = {"a": lambda X: X[:, 0], "b": lambda X: X[:, 1]}
+    with pytest.raises(rk.DataError, match="no weights can be learned"):
+        rk.Combination(scorers, method).fit(X, np.arange(30) % 3, qid=np.arange(30))

@@ -164,7 +164,9 @@ def test_errors_name_the_pipe(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     pipe = tmp_path / "pipe"
     writer = feed(pipe, TEXT + b"x qid:1 1:1\n")
-    with pytest.raises(DataError, match=r"^\S*/pipe, line 4: the label 'x' is not a number$"):
+    with pytest.raises(
+        DataError, match=r"^\S*/pipe, line 4: the label 'x' is not a number \(query 1\)$"
+    ):
         rk.read(pipe)
     writer.join(20)
     assert list(tmp_path.iterdir()) == [pipe]

@@ -80,6 +80,24 @@ def test_ids_are_text_everywhere_if_they_are_in_one_file(folder, options):
     assert data.qids.tolist() == ["1", "x"]
 
 
+@pytest.mark.parametrize("options", WAYS)
+@pytest.mark.parametrize("kind", ["txt", "csv"])
+def test_zeros_before_an_id_count_as_inside_of_a_file(tmp_path, kind, options):
+    """01 is 1 if all ids are numbers, and another query if one of them is text."""
+
+    def written(qid):
+        path = tmp_path / f"{qid}.{kind}"
+        head, line = ("", "{} qid:{} 1:{}\n") if kind == "txt" else ("label,qid,a\n", "{},{},{}\n")
+        path.write_text(head + line.format(1, qid, 3) + line.format(0, qid, 4))
+        return path
+
+    files = [written(qid) for qid in ("1", "01", "x")]
+    joined = rk.read(files[:2], same_id="join", **options)
+    assert joined.qids.tolist() == [1]
+    assert rk.read(files, same_id="join", **options).qids.tolist() == ["1", "01", "x"]
+    assert rk.read(files, same_id="apart", **options).qids.tolist() == ["0:1", "1:01", "2:x"]
+
+
 def test_files_that_do_not_go_together(folder):
     rk.read(folder / "one.txt").save(folder / "one.bins")
     for other, what in (("one.csv", "a CSV file"), ("one.bins", "a dataset in binned form")):

@@ -383,11 +383,13 @@ def test_mistakes_in_tables(tmp_path):
     with pytest.raises(DataError, match=r"data.csv has no data rows"):
         rk.read(path, max_bins=MAX_BINS)
     path.write_text("label,qid,f\n1,3,4\nnan,3,5\n")
-    with pytest.raises(DataError, match=r"data.csv: y is nan in row 1"):
+    with pytest.raises(DataError, match=r"data.csv, line 3: a document of query 3 has no label"):
         rk.read(path, max_bins=MAX_BINS)
     path.write_text("label,qid,f\n1,3,4\n2,,5\n")
-    with pytest.raises(DataError, match=r"data.csv: qid is missing in row 1"):
+    with pytest.raises(DataError, match=r"data.csv, line 3: there is no query id"):
         rk.read(path, max_bins=MAX_BINS)
     path.write_text("label,qid,f\n1,3,x\n")
-    with pytest.raises(DataError, match=r"data.csv: feature column 'f'"):
+    with pytest.raises(
+        DataError, match=r"data.csv, line 2: the value 'x' of column 'f' is not a number"
+    ):
         rk.read(path, max_bins=MAX_BINS)

@@ -155,7 +155,7 @@ def test_ids_that_are_not_all_integers_are_strings():
         ("x qid:1 1:1", "the label 'x' is not a number"),
         ("1,0 qid:1 1:1", "the label '1,0' is not a number"),
         ("qid:1 1:1", "the label 'qid:1' is not a number"),
-        ("nan qid:1 1:1", "the label 'nan' is not finite"),
+        ("nan qid:1 1:1", "the label 'nan' is not finite (query 1)"),
         ("-inf qid:1 1:1", "the label '-inf' is not finite"),
         ("1 1:1", "expected qid:ID after the label, found '1:1'"),
         ("1 1:1 qid:1", "expected qid:ID after the label, found '1:1'"),

@@ -71,10 +71,45 @@ def test_columns_that_are_not_there(path):
 
 
 def test_errors_in_values_name_the_file(path):
-    with pytest.raises(DataError, match=f"{path.name}: y is nan in row 1"):
+    with pytest.raises(DataError, match=rf"{path.name}, .*: a document of query .* has no label"):
         rk.read(path, label="clicks")
-    with pytest.raises(DataError, match=f"{path.name}: feature column 'qid' has the type string"):
+    with pytest.raises(DataError, match=f"{path.name}.* column 'qid' "):
         rk.read(path, qid="label", label="w")
+
+
+ROWS = ["label,qid,w,a,b,url", "1,q1,1,2,3,x", "0,q1,1,,NA,y", "", "2,q2,1,true,nan,z"]
+WRONG = [
+    ("1,q2,1,7", "line 6 has 4 values, but there are 6 columns: mend the line"),
+    ("1,,1,7,7,u", "line 6: there is no query id"),
+    (",q2,1,7,7,u", "line 6: a document of query q2 has no label"),
+    ("nan,q2,1,7,7,u", "line 6: a document of query q2 has no label"),
+    ("good,q2,1,7,7,u", "line 6: a document of query q2 has the label 'good', which is not"),
+    ("inf,q2,1,7,7,u", "line 6: a document of query q2 has the label 'inf', which is not"),
+    ("1,q2,-1,7,7,u", "line 6: a document of query q2 has the weight '-1', and weights must"),
+    ("1,q2,much,7,7,u", "line 6: a document of query q2 has the weight 'much', and weights"),
+    ("1,q2,1,7,many,u", "line 6: the value 'many' of column 'b' is not a number: mend it, or"),
+]
+
+
+@pytest.mark.parametrize(("line", "message"), WRONG)
+@pytest.mark.parametrize("max_bins", [None, 255])
+def test_errors_in_csv_name_the_line_and_the_query(tmp_path, line, message, max_bins):
+    path = tmp_path / "data.csv"
+    path.write_text("\n".join([*ROWS, line, "1,q2,1,5,5,v"]) + "\n")
+    with pytest.raises(DataError) as caught:
+        rk.read(path, weight="w", features=["a", "b"], max_bins=max_bins)
+    assert str(caught.value).startswith(f"{path}, {message}")
+    (tmp_path / "fine.csv").write_text("label,qid,w,a,b,url\n1,q0,1,2,3,x\n0,q0,1,2,3,x\n")
+    with pytest.raises(DataError) as caught:
+        rk.read([tmp_path / "fine.csv", path], weight="w", features=["a", "b"], max_bins=max_bins)
+    assert str(caught.value).startswith(f"{path}, {message}")
+
+
+def test_labels_that_are_text_are_wrong_as_a_column(tmp_path):
+    texts = pa.array([None, *map(str, range(1, TABLE.num_rows))])
+    table = TABLE.set_column(TABLE.column_names.index("label"), "label", texts)
+    with pytest.raises(DataError, match=r"y has the type str"):
+        rk.read(write(tmp_path / "a.parquet", table))
 
 
 def test_no_rows_or_no_features(tmp_path):
@@ -105,7 +140,7 @@ def test_csv_ids(tmp_path):
     assert data.qids.dtype == np.int64
     words = rk.read(write(tmp_path / "b.csv", text="qid,label,a\nnull,1,1\nNA,0,2\n"))
     assert words.qids.tolist() == ["null", "NA"]
-    with pytest.raises(DataError, match="qid is missing in row 1"):
+    with pytest.raises(DataError, match=r"c.csv, line 3: there is no query id"):
         rk.read(write(tmp_path / "c.csv", text="qid,label,a\nx,1,1\n,0,2\n"))
 
 
@@ -114,9 +149,9 @@ def test_files_that_are_something_else(tmp_path):
     parquet.write_text("1 qid:1 1:1\n")
     with pytest.raises(DataError, match=r"a.parquet is not a Parquet file that can be read"):
         rk.read(parquet)
-    with pytest.raises(DataError, match=r"a.csv is not a CSV file that can be read"):
+    with pytest.raises(DataError, match=r"a.csv, line 2 has 2 values, but there are 3 columns"):
         rk.read(write(tmp_path / "a.csv", text="qid,label,a\n1,0\n"))
-    with pytest.raises(DataError, match=r"b.csv is not a CSV file .*invalid value 'word'"):
+    with pytest.raises(DataError, match=r"b.csv, line 2: .* query 1 has the label 'word'"):
         rk.read(write(tmp_path / "b.csv", text="qid,label,a\n1,word,1\n"))
     torn = write(tmp_path / "c.csv.gz")
     torn.write_bytes(torn.read_bytes()[:-10])

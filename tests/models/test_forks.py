@@ -15,7 +15,11 @@ kind, path = sys.argv[1:]
 X = np.random.default_rng(0).normal(size=(3000, 4))
 y = (X[:, 0] > 0).astype(float)
 qid = np.repeat(np.arange(100), 30)
-if kind == "lightgbm":
+if kind == "sklearn":
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    base = HistGradientBoostingRegressor(max_iter=3).fit(X, y)
+    base.predict(X)
+elif kind == "lightgbm":
     from lightgbm import LGBMRegressor
     base = LGBMRegressor(n_estimators=3, verbose=-1).fit(X, y)
 else:
@@ -26,8 +30,12 @@ def fit():
     return rk.LambdaMART(n_estimators=2, base_model=base, n_threads=4).fit(X, y, qid=qid)
 
 model = fit()
-model.save(path)
-expected, content = model.predict(X), open(path, "rb").read()
+expected = model.predict(X)
+if kind != "sklearn":  # which cannot be saved
+    model.save(path)
+    content = open(path, "rb").read()
+data = rk.Dataset(X, y, qid=qid)
+own = rk.evaluate(base, data)["ndcg@10"]
 
 def load():
     assert np.array_equal(rk.load(path).predict(X), expected)
@@ -36,7 +44,16 @@ def save(model):
     model.save(path + ".2")
     assert open(path + ".2", "rb").read() == content
 
-for what in (load, fit, lambda: save(model), lambda: save(fit()), lambda: model.predict(X)):
+def evaluate():
+    assert rk.evaluate(base, data)["ndcg@10"] == own
+
+def combine():
+    rk.Combination({"a": base, "b": model}).fit(data).predict(data)
+
+tasks = [fit, lambda: model.predict(X), evaluate, combine]
+if kind != "sklearn":
+    tasks += [load, lambda: save(model), lambda: save(fit())]
+for what in tasks:
     child = os.fork()
     if child == 0:
         what()
@@ -57,7 +74,7 @@ for what in (load, fit, lambda: save(model), lambda: save(fit()), lambda: model.
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "sklearn"])
 def test_a_forked_child_does_not_wait_for_ever(library, tmp_path):
     pytest.importorskip(library)
     several = {**os.environ, "OMP_NUM_THREADS": "4", "NUMBA_NUM_THREADS": "4"}

@@ -45,8 +45,8 @@ def test_words_that_nobody_has():
 @pytest.mark.parametrize(
     ("word", "ours"),
     [
-        ("group", "here it is called qid"),
-        ("eval_set", "here it is called valid"),
+        ("group", "qid, which is the id of its query for each row, not the sizes of the queries"),
+        ("eval_set", "here it is called valid, a Dataset or a dict of them by name"),
         ("weight", "here it is called sample_weight"),
         ("early_stopping_rounds", "here it is called early_stopping, a parameter of the ranker"),
         ("early_stopping", "it is one of the ranker, early_stopping=..."),

@@ -189,6 +189,11 @@ def adapt(
     for what, rows in (("train", train), ("valid", valid), ("test", test)):
         if rows is not None or what != "test":
             _check_data(what, rows, train)
+    if not Evaluator(by, train).can_tell():
+        raise DataError(
+            f"the training data teaches nothing about {by}: no query has documents of which some "
+            "are better than others"
+        )
     shown = _measures_to_show(by, valid, test)
     halves = _halves(valid, by, random_state)
     methods = _wanted(method, others, isinstance(background, Dataset))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.data_files import DataFiles, at_hand
-from rankinite.cli.inputs import Expected, named_files, read_like
+from rankinite.cli.inputs import Expected, judge_labels, named_files, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, SameId, Threads
-from rankinite.cli.outputs import check_new, print_result
-from rankinite.cli.reporting import tell
+from rankinite.cli.outputs import check_new, print_result, save_or_keep
+from rankinite.cli.reporting import tell, tell_reading
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -145,7 +145,13 @@ def adapt(
     others = {name: _read_other(path, label, qid, expected) for name, path in files.items()}
     lists = {"train": train, "valid": valid, "test": test}
     given = {name: DataFiles.of(paths, same_id) for name, paths in lists.items() if paths}
+    for each in given.values() if not quiet else ():
+        tell_reading(each)
     data = {name: read_like(each, expected, label=label, qid=qid) for name, each in given.items()}
+    for name, rows in data.items():
+        judge_labels([measure], given[name], rows)
+    if isinstance(start, rk.Dataset):
+        judge_labels([measure], DataFiles.of(background, same_id), start)
     if not quiet:
         for name, rows in data.items():
             told = f"{rows.n_rows:,} rows, {rows.n_queries:,} queries"
@@ -166,7 +172,7 @@ def adapt(
         n_threads=threads,
         verbose=0 if quiet else 1,
     )
-    adapted.save(model)
+    save_or_keep(adapted, model)
     print_result(str(adapted))
     print_result(f"{adapted.reason}\nmodel: {model}")
 

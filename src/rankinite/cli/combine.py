@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import Expected, model_at_hand, named_files, read_like
+from rankinite.cli.inputs import Expected, judge_labels, model_at_hand, named_files, read_like
 from rankinite.cli.options import AsJson, DataPaths, Force, Label, Qid, SameId, Threads
-from rankinite.cli.outputs import check_new, number_or_none, print_result
+from rankinite.cli.outputs import check_new, number_or_none, print_result, save_or_keep
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import DataError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -91,16 +92,20 @@ def combine(
     first.check_params()
     expected = _features_of(rankers, files)
     given = dict.fromkeys([DataFiles.of(some, same_id) for some in (data, test) if some])
+    for some in given:
+        tell_reading(some)
     sets = {
         name: read_like(some, expected, label=label, qid=qid)
         for name, some in zip(_short_names(list(given)), given, strict=True)
     }
+    for some, rows in zip(given, sets.values(), strict=True):
+        judge_labels([measure], some, rows)
     job = _Job(rankers, sets, first, folds)
     if method == "all":
         job.choose()
     else:
         first.fit(job.data)
-    job.combination.save(output)
+    save_or_keep(job.combination, output)
     print_result(job.as_json() if as_json else f"{job.as_tables()}\nmodel: {output}")
 
 

@@ -34,6 +34,7 @@ from rankinite.cli.options import (
     Threads,
 )
 from rankinite.cli.outputs import number_or_none, print_result
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -85,15 +86,17 @@ def compare(
     wanted = measure_list(split_measures(measures))
     models, files = named_files(model or []), named_files(scores or [])
     names = [*models, *files]
+    given = [*(model or []), *(scores or [])]
+    if len(set(names)) < len(given):
+        raise ParameterError(f"two rankers have the same name in {', '.join(given)}: use NAME=FILE")
     if len(names) < 2:
         raise ParameterError(
             "name two or more rankers to compare, by --model or --scores; "
             f"got {', '.join(names) or 'none'}"
         )
-    if len(set(names)) < len(model or []) + len(scores or []):
-        raise ParameterError(f"two rankers have the same name in {', '.join(names)}: use NAME=FILE")
     if baseline is not None and baseline not in names:
         raise ParameterError(f"--baseline {baseline!r} is not one of {', '.join(names)}")
+    tell_reading(judged)
     rows, values = _scores_of_models(judged, models, threads, label, qid)
     if rows is None:
         rows = read_judgements(judged, label=label, qid=qid)

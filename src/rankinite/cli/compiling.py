@@ -317,7 +317,7 @@ GROUPS = {
         _train(("LambdaMART", {**_FEW, "step": "line_search", "backfit": 1})),
     ),
     "MART, McRank": Group(
-        _train(("MART", _FEW), ("MART", {**_FEW, "loss": "logistic"}), ("McRank", _FEW))
+        _train(("MART", _FEW), ("MART", {**_FEW, "loss": "graded"}), ("McRank", _FEW))
     ),
     "LambdaBoost": Group(_train(("LambdaBoost", {"n_estimators": 2}))),
     "RankNet": Group(_train(("RankNet", {"n_epochs": 2}))),

@@ -39,6 +39,7 @@ from rankinite.cli.options import (
     Threads,
 )
 from rankinite.cli.outputs import check_writable, number_or_none, print_result, write_lines
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def evaluate(
     if measures is None and pairs is None:
         measures = DEFAULT_MEASURES
     wanted = None if measures is None else measure_list(split_measures(measures))
+    tell_reading(files)
     rows, values, sigma = score(
         files, label=label, qid=qid, document=document, labels_needed=pairs is None
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankinite.cli.data_files import DataFiles, at_hand
+from rankinite.cli.options import LABEL, QID
 from rankinite.errors import DataError, LabelError, ParameterError, RankiniteWarning
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def read_like(
     data: DataFiles,
     expected: Expected,
     *,
-    label: str,
+    label: str | None,
     qid: str | None,
     document: str | None = None,
     labels_needed: bool = True,
@@ -74,13 +75,14 @@ def read_like(
                 f"{data} has no column {name!r}, which is a feature of {expected.owner}: "
                 f"its columns are {', '.join(columns)}"
             )
-    has_label = labels_needed or not columns or label in columns
-    if columns and qid not in columns and not queries_needed:
+    if not labels_needed:
+        label = label_if_there(data, label)
+    if columns and not queries_needed and qid == QID and qid not in columns:
         qid = None  # all rows are one query
     try:
         dataset = read(
             data.at_hand,
-            label=label if has_label else None,
+            label=label,
             qid=qid,
             features=names if columns else None,
             document=document,
@@ -94,6 +96,11 @@ def read_like(
             message = str(error).replace(given, str(expected.n_features))
             raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
+    if dataset.n_features != expected.n_features:
+        raise DataError(
+            f"{data} has {dataset.n_features} features, but {expected.owner} has "
+            f"{expected.n_features}: pass data with the features that it was trained on"
+        )
     if data.is_text:
         _warn_of_narrow_text(dataset, data, expected)
     return dataset
@@ -119,10 +126,14 @@ def read_judgements(
     return read(data.at_hand, same_id=data.same_id, **roles)
 
 
-def label_if_there(data: DataFiles, label: str) -> str | None:
-    """The name of the column of labels; None if the data is a table that has no such."""
+def label_if_there(data: DataFiles, label: str | None) -> str | None:
+    """The name of the column of labels; None if the data is a table that has no such.
+
+    A name that was asked for must be there.
+    """
     columns = data.columns
-    return None if columns and label not in columns else label
+    absent = label == LABEL and columns and label not in columns
+    return None if absent else label
 
 
 def read_scores(path: Path, n_rows: int, data: DataFiles) -> np.ndarray:
@@ -160,6 +171,15 @@ def load_model(path: Path, n_threads: int | None) -> Any:
     model = load_base_model(model_at_hand(path))
     model.n_threads = n_threads
     return model
+
+
+def judge_labels(measures: Iterable[Any], data: DataFiles, rows: Queries) -> None:
+    """Let measures look at the labels, so that a misfit shows before the work, with its place."""
+    from rankinite.measures import Evaluator
+
+    with labels_located(data, rows):
+        for each in measures:
+            Evaluator(each, rows)
 
 
 @contextmanager

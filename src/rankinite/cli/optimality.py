@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import Expected, load_model, read_like
+from rankinite.cli.inputs import Expected, judge_labels, load_model, read_like
 from rankinite.cli.options import AsJson, DataPaths, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_writable, print_result
+from rankinite.cli.reporting import tell_reading
 
 if TYPE_CHECKING:
     from rankinite.optimality import LocalOptimality
@@ -69,7 +70,10 @@ def optimality(
         check_writable(plot, "the plot")
     ranker = load_model(model, threads)
     check_movable(ranker)
+    tell_reading(files)
     rows = read_like(files, Expected.by_model(ranker, model), label=label, qid=qid)
+    looked_at = measure or getattr(ranker, "measure", None)
+    judge_labels([] if looked_at is None else [looked_at], files, rows)
     result = local_optimality(
         ranker,
         rows,

@@ -9,6 +9,8 @@ import typer
 
 DATA_PANEL = "Data"
 MODEL_HELP = "A saved ranker, also of LightGBM, XGBoost or CatBoost."
+# What the columns are called unless the user says otherwise.
+LABEL, QID = "label", "qid"
 DEFAULT_MEASURES = "ndcg@10,err@10,map,mrr"
 
 DataPaths = Annotated[

@@ -8,8 +8,9 @@ import tempfile
 import time
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from rankinite.errors import DataError
+from rankinite.errors import DataError, ModelFileError
 
 
 def check_writable(path: Path | None, what: str) -> None:
@@ -81,12 +82,48 @@ def _write_out(text: str) -> None:
         return
     stream = getattr(buffer, "raw", buffer)
     left = memoryview(text.encode("utf-8"))
-    while left:
-        written = stream.write(left)
-        if not written:  # a pipe that does not block, and is full
-            time.sleep(0.01)
-        left = left[written or 0 :]
-    stream.flush()
+    try:
+        while left:
+            written = stream.write(left)
+            if not written:  # a pipe that does not block, and is full
+                time.sleep(0.01)
+            left = left[written or 0 :]
+        stream.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        raise DataError(f"standard output cannot be written: {error.strerror}") from error
+
+
+def save_or_keep(model: Any, path: Path, otherwise: str = "") -> None:
+    """Save what was learned; if that fails, keep it in the folder for temporary files and say so.
+
+    Parameters
+    ----------
+    model : what has ``save(path)``
+    path : Path
+    otherwise : str
+        What to say if it cannot be kept there either.
+    """
+    try:
+        model.save(path)
+    except ModelFileError as error:
+        raise ModelFileError(f"{error}; {_kept_elsewhere(model, path, otherwise)}") from error
+
+
+def _kept_elsewhere(model: Any, path: Path, otherwise: str) -> str:
+    """Where what was learned is, now that it could not be saved; in words."""
+    nowhere = "it could not be kept in the folder for temporary files either"
+    try:
+        other = Path(tempfile.mkdtemp(prefix="rankinite-")) / path.name
+    except OSError:
+        return otherwise or nowhere
+    try:
+        model.save(other)
+        return f"what was learned is in {other} instead: move it from there"
+    except ModelFileError:
+        other.parent.rmdir()
+    return otherwise or nowhere
 
 
 def number_or_none(value: float) -> float | None:

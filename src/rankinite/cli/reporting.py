@@ -10,14 +10,19 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 
 from rankinite.cli.wording import in_options
-from rankinite.errors import RankiniteError, RankiniteWarning
+from rankinite.errors import DataError, RankiniteError, RankiniteWarning
+
+if TYPE_CHECKING:
+    from rankinite.cli.data_files import DataFiles
 
 USER_ERROR = 2
+# Bytes of files whose reading takes long enough to be told.
+LARGE_FILE = 20_000_000
 # Signals that ask a process to end; Ctrl-C is Python's own.
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # typer has it from click, or from a copy of its own, and does not name it.
@@ -91,12 +96,21 @@ def tell(text: str) -> None:
         _give_up(sys.stderr)
 
 
+def tell_reading(files: DataFiles) -> None:
+    """Say that data is read now, if that takes a while."""
+    if files.n_bytes > LARGE_FILE:
+        tell(f"reading {files}, {files.n_bytes / 1e6:,.0f} MB")
+
+
 def report(text: str) -> None:
     """Print a result; a reader that has gone does not want it."""
     try:
         typer.echo(text)
     except BrokenPipeError:
         _give_up(sys.stdout)
+    except OSError as error:
+        _give_up(sys.stdout)
+        raise DataError(f"standard output cannot be written: {error.strerror}") from error
 
 
 def _give_up(stream: TextIO) -> None:

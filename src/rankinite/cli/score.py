@@ -11,6 +11,7 @@ from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import Expected, load_model, read_like, scores_by
 from rankinite.cli.options import MODEL_HELP, Document, Label, NRounds, Qid, SameId, Threads
 from rankinite.cli.outputs import check_writable, write_lines
+from rankinite.cli.reporting import tell_reading
 from rankinite.errors import DataError
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from rankinite.data import Dataset
 
 _TAG = "rankinite"
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
 
 
 def score(
@@ -35,7 +37,7 @@ def score(
         Path | None,
         typer.Option(
             show_default="standard output",
-            help="Where the scores go: .csv or .parquet with ids and ranks, else one a line.",
+            help="Where the scores go: .csv, .tsv or .parquet with ids and ranks, else one a line.",
         ),
     ] = None,
     trec: Annotated[
@@ -50,7 +52,7 @@ def score(
 ) -> None:
     """Score documents, in the order of the rows.
 
-    One score a line; a .csv or .parquet file has the columns qid, document (with
+    One score a line; a .csv, .tsv or .parquet file has the columns qid, document (with
     --document), row (from 0), score and rank (from 1, in its query; of equal
     scores the earlier row first). Tables need no query ids unless the ranker does.
 
@@ -61,6 +63,7 @@ def score(
     expected = Expected.by_model(ranker, model)
     needs_queries = trec or bool(getattr(ranker, "needs_queries", False))
     files = DataFiles.of(data, same_id)
+    tell_reading(files)
     columns = files.columns
     has_queries = not columns or qid in columns
     rows = read_like(
@@ -76,7 +79,7 @@ def score(
     kind = None if output is None else output.suffix.lower()
     if trec:
         write_lines(_trec_lines(_ranked(rows, scores)), output)
-    elif output is not None and kind in (".csv", ".parquet"):
+    elif output is not None and kind in (".csv", ".tsv", ".parquet"):
         table = _ranked(rows, scores)
         if not has_queries:
             del table["qid"]
@@ -132,7 +135,9 @@ def _write_table(table: dict[str, Any], path: Path) -> None:
 
     columns = pa.table({name: pa.array(values.tolist()) for name, values in table.items()})
     with replacing(path) as temporary:
-        if path.suffix.lower() == ".csv":
-            csv.write_csv(columns, temporary, csv.WriteOptions(quoting_style="needed"))
-        else:
+        kind = path.suffix.lower()
+        if kind == ".parquet":
             pq.write_table(columns, temporary)
+        else:
+            form = csv.WriteOptions(quoting_style="needed", delimiter=_DELIMITERS[kind])
+            csv.write_csv(columns, temporary, form)

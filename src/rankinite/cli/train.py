@@ -22,7 +22,7 @@ from rankinite.cli.options import (
 )
 from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
-from rankinite.cli.reporting import tell
+from rankinite.cli.reporting import tell, tell_reading
 from rankinite.cli.training_run import TrainingRun
 from rankinite.errors import ParameterError
 
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from rankinite.training import Learner
 
 _RUN_PANEL = "The run"
-# Bytes of a file whose reading takes long enough to be told.
-LARGE_FILE = 20_000_000
 
 
 @takes_ranker_parameters
@@ -160,6 +158,10 @@ def train(
             "choose another --ranker"
         )
     train_files, valid_files = DataFiles.of(data, same_id), DataFiles.maybe(valid, same_id)
+    if parameters.get("valid_measure") is not None and valid_files is None and not train_measure:
+        raise ParameterError(
+            "--valid-measure needs data to look at: add --valid or --train-measure, or leave it out"
+        )
     names = _measures_at_the_end(measures, learner, valid_files, valid_pairs)
     roles = {
         "label": label,
@@ -240,8 +242,8 @@ def _read(
     (train_files, pairs), (valid_files, valid_pairs) = train, valid
     own = roles if pairs is None else roles | {"label": label_if_there(train_files, roles["label"])}
     for files in (train_files, valid_files):
-        if files is not None and not quiet and files.n_bytes > LARGE_FILE:
-            tell(f"reading {files}, {files.n_bytes / 1e6:,.0f} MB")
+        if files is not None and not quiet:
+            tell_reading(files)
     with threads(ranker.n_threads):
         same_id = train_files.same_id
         rows = read(

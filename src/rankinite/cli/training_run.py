@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 import time
 import warnings
 from dataclasses import dataclass
@@ -12,10 +11,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import labels_located
+from rankinite.cli.inputs import judge_labels
+from rankinite.cli.outputs import save_or_keep
 from rankinite.cli.ranker_options import flag_of
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
-from rankinite.errors import DataError, ModelFileError, NothingLearnedWarning
+from rankinite.errors import DataError, NothingLearnedWarning
 
 if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
@@ -53,16 +53,11 @@ class TrainingRun:
         self, measures: list[str], train_files: DataFiles, valid_files: DataFiles | None
     ) -> None:
         """Let the measures look at the labels, so that a misfit shows before hours of training."""
-        from rankinite.measures import Evaluator
-
         if self.valid is not None and valid_files is not None:
-            with labels_located(valid_files, self.valid):
-                for each in measures:
-                    Evaluator(each, self.valid)
+            judge_labels(measures, valid_files, self.valid)
         by_lambdas = "truncation" in self.ranker.parameter_names()
         if by_lambdas and self.data.y is not None and self.data.preferences is None:
-            with labels_located(train_files, self.data):
-                Evaluator(self.ranker.get_params(deep=False)["measure"], self.data)
+            judge_labels([self.ranker.get_params(deep=False)["measure"]], train_files, self.data)
 
     def fit(
         self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool
@@ -117,23 +112,12 @@ class TrainingRun:
 
     def _save(self, model: Path) -> None:
         """Save the model, or keep it elsewhere and say where."""
-        try:
-            self.ranker.save(model)
-        except ModelFileError as error:
-            raise ModelFileError(f"{error}; {self._kept_elsewhere(model)}") from error
-
-    def _kept_elsewhere(self, model: Path) -> str:
-        """Where what was learned is, now that it could not be saved; in words."""
-        other = Path(tempfile.mkdtemp(prefix="rankinite-")) / model.name
-        try:
-            self.ranker.save(other)
-            return f"what was learned is in {other} instead: move it from there"
-        except ModelFileError:
-            other.parent.rmdir()
+        otherwise = ""
         if self.checkpoint is not None and self.checkpoint.n_saved:
             done = f"{self.checkpoint.n_saved} {self.ranker.unit}s"
-            return f"the checkpoint {self.checkpoint.path} has {done}: make room, and --resume it"
-        return "it could not be kept in the folder for temporary files either"
+            kept = f"the checkpoint {self.checkpoint.path} has {done}"
+            otherwise = f"{kept}: make room, and --resume it"
+        save_or_keep(self.ranker, model, otherwise)
 
     def _evaluation(self, measures: list[str]) -> Evaluation | None:
         from rankinite.measures import evaluate

@@ -24,6 +24,7 @@ from rankinite.data import Dataset
 from rankinite.errors import ModelFileError, ParameterError
 from rankinite.measures import Measure, PairMeasure, measure
 from rankinite.measures.estimator_score import estimator_score
+from rankinite.measures.evaluation import labels_named
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
@@ -160,7 +161,7 @@ class Combination(Ranker):
         dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
         members = as_members(self.rankers)
         check_members(members, dataset)
-        with threads(self.n_threads):
+        with threads(self.n_threads), labels_named(self.measure, dataset):
             combiner = learn(table_of(members, dataset, self.n_threads), settings)
         self._members, self._combiner = members, combiner
         self.n_features_in_ = dataset.n_features

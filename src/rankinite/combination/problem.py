@@ -39,7 +39,7 @@ class Problem:
         self._verbose = verbose
         self._sign = -1.0 if measure.lower_is_better else 1.0
         self._evaluator = Evaluator(measure, data)
-        if np.isnan(self.goodness(np.zeros(self.n_rankers))):
+        if not self._evaluator.can_tell():
             raise DataError(
                 f"{measure} has no value on this data, so no weights can be learned: no query with "
                 "a weight has documents of which some are better than others"

@@ -9,7 +9,7 @@ import numpy as np
 
 from rankinite.data import frames
 from rankinite.data.grouping import gathered
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, ParameterError, RowError
 
 
 def checked_whole(value: Any, parameter: str, lowest: int, highest: int) -> int:
@@ -45,7 +45,7 @@ def checked_labels(y: np.ndarray | None, n_rows: int) -> np.ndarray | None:
     check_length(y, n_rows, "y")
     bad = np.flatnonzero(~np.isfinite(y))
     if len(bad):
-        raise DataError(
+        raise RowError(
             f"y is {y[bad[0]]} in row {bad[0]} ({len(bad)} labels are NaN or infinite): "
             "give every row a finite label, or leave the row out"
         )
@@ -61,7 +61,7 @@ def checked_weight(
     check_length(weight, expected, what, "rows" if place == "row" else "queries")
     bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
     if len(bad):
-        raise DataError(
+        raise RowError(
             f"{what} is {weight[bad[0]]} in {place} {bad[0]} ({len(bad)} are negative, NaN or "
             "infinite): weights must be finite and at least 0"
         )

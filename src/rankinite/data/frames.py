@@ -16,7 +16,7 @@ import numpy as np
 
 from rankinite.data.feature_labels import feature_labels
 from rankinite.data.width import in_gigabytes, memory, usual_width
-from rankinite.errors import DataError
+from rankinite.errors import DataError, RowError
 
 # Rows copied at a time when columns become a C-contiguous matrix: a block of rows stays in cache.
 _BLOCK_ROWS = 4096
@@ -177,7 +177,7 @@ def ids_of(values: Any, what: str = "qid", owner: str = "query") -> np.ndarray:
         return array
     if missing.any():
         rows = np.flatnonzero(missing)
-        raise DataError(
+        raise RowError(
             f"{what} is missing in row {rows[0]} (rows without a {what}: {len(rows)}): "
             f"give every row the id of its {owner}"
         )
@@ -417,8 +417,8 @@ def _numeric(array: np.ndarray, what: str) -> np.ndarray:
     return array.astype(_float_type(array.dtype), copy=False)
 
 
-def _not_numeric(what: str, kind: Any) -> DataError:
-    return DataError(f"{what} has the type {kind}: convert it to numbers or leave it out")
+def _not_numeric(what: str, kind: Any) -> RowError:
+    return RowError(f"{what} has the type {kind}: convert it to numbers or leave it out")
 
 
 def _float_type(kind: np.dtype) -> np.dtype:

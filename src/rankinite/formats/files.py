@@ -56,17 +56,19 @@ def check_readable(path: Path) -> None:
     if is_stream(path):
         return
     try:
-        if path.is_dir():
-            raise DataError(f"{path} is a folder: pass the path of a file")
-        path.stat()
-        with path.open("rb"):
-            pass
+        is_folder = path.is_dir()
+        if not is_folder:
+            path.stat()
+            with path.open("rb"):
+                pass
     except FileNotFoundError:
         raise DataError(f"{path} does not exist") from None
     except OSError as error:
         raise DataError(f"{_short(path)} cannot be read: {error.strerror}") from error
     except ValueError as error:  # a NUL, or half a character
         raise DataError(f"{_short(path)} is no name that a file can have: {error}") from error
+    if is_folder:
+        raise DataError(f"{path} is a folder: pass the path of a file")
 
 
 class StreamCopy(type(Path())):  # type: ignore[misc]

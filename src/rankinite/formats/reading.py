@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from os import PathLike
 from pathlib import Path
@@ -17,9 +17,10 @@ from rankinite.data.checks import checked_whole
 from rankinite.data.concatenation import check_names, check_same_id, joined
 from rankinite.data.dataset import Dataset, bins_asked_for
 from rankinite.data.features import FeatureValues
-from rankinite.errors import DataError, ParameterError, RankiniteWarning
+from rankinite.errors import DataError, ParameterError, RankiniteWarning, RowError
 from rankinite.formats import tables
 from rankinite.formats.binned_file import load_binned
+from rankinite.formats.faults import first_fault
 from rankinite.formats.files import as_file, check_readable, checked_path
 from rankinite.formats.kinds import BINNED, NAMES, PARQUET, TABLES, TEXT, kind_of
 from rankinite.formats.several import chained
@@ -198,13 +199,14 @@ class _File:
                 )
         return dataset
 
-    def read_values(self, options: _Options) -> Dataset:
-        """A dataset with its values."""
+    def read_values(self, options: _Options, ids_as_text: bool = False) -> Dataset:
+        """A dataset with its values; query ids of text and CSV are numbers if all may be."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return read_svmlight(self.path, options.n_features, kind or _OF_TEXT)
-        read_table = tables.read_parquet if self.kind == PARQUET else tables.read_csv
-        return read_table(self.path, options.roles, kind)
+            return read_svmlight(self.path, options.n_features, kind or _OF_TEXT, ids_as_text)
+        if self.kind == PARQUET:
+            return tables.read_parquet(self.path, options.roles, kind)
+        return tables.read_csv(self.path, options.roles, kind, ids_as_text)
 
     def source(self, options: _Options) -> Any:
         """The file as a source of pieces."""
@@ -224,16 +226,30 @@ def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
         dataset = joined([f.read_binned(options) for f in files], _names(files), same_id)
     else:
         options = _with_features(files, options)
-        if options.max_bins is None and mapper is None:
-            dataset = _joined_values(files, options, same_id)
-        else:
-            dataset = _binned(files, options, same_id, n_bins, mapper)
+        with _faults_located(files, options):
+            if options.max_bins is None and mapper is None:
+                dataset = _joined_values(files, options, same_id)
+            else:
+                dataset = _binned(files, options, same_id, n_bins, mapper)
         if options.document is not None:
             ids = [tables.read_ids(file.path, options.document) for file in files]
             dataset.documents = dataset.in_stored_order(np.concatenate(ids))
     if options.label is None:
         dataset.y = None
     return dataset
+
+
+@contextlib.contextmanager
+def _faults_located(files: list[_File], options: _Options) -> Iterator[None]:
+    """Let an error about a row of a table say where it stands, and in which query."""
+    try:
+        yield
+    except RowError as error:
+        for file in files:
+            fault = first_fault(file.path, options.roles) if file.kind in TABLES else None
+            if fault is not None:
+                raise DataError(fault) from error
+        raise
 
 
 def _check_one_kind(first: _File, file: _File) -> None:
@@ -274,10 +290,12 @@ def _with_features(files: list[_File], options: _Options) -> _Options:
 
 def _joined_values(files: list[_File], options: _Options, same_id: str) -> Dataset:
     parts = [file.read_values(options) for file in files]
+    kinds = {part.qids.dtype.kind for part in parts}
+    if len(kinds) > 1 and all(file.kind != PARQUET for file in files):
+        # As inside of a file: ids are text everywhere if one of them is, and 01 is not 1 then.
+        parts = [file.read_values(options, ids_as_text=True) for file in files]
     if len(parts) > 1:
         _widen(parts)
-        if files[0].kind == TEXT or all(file.kind != PARQUET for file in files):
-            _make_ids_alike(parts)
     return joined(parts, _names(files), same_id)
 
 
@@ -289,15 +307,6 @@ def _widen(parts: list[Dataset]) -> None:
             X = np.zeros((part.n_rows, width), part.X.dtype)
             X[:, : part.n_features] = part.X
             part.features = FeatureValues(X)
-
-
-def _make_ids_alike(parts: list[Dataset]) -> None:
-    """Let ids be text everywhere if they are in one file, as inside of a file."""
-    if any(part.qids.dtype.kind == "O" for part in parts):
-        for part in parts:
-            texts = np.empty(part.n_queries, object)
-            texts[:] = [str(qid) for qid in part.qids.tolist()]
-            part.qids = texts
 
 
 def _binned(

@@ -338,7 +338,7 @@ class _Filling:
                 self._columns.get("y"), self._columns.get("weight"), self._n_rows, order
             )
         except DataError as error:
-            raise DataError(f"{self._source.name}: {error}") from error
+            raise type(error)(f"{self._source.name}: {error}") from error
         if order is not None:
             for block in self._blocks:  # one at a time: no second copy of all bins
                 block[:] = block[order]

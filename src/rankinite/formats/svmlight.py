@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -40,7 +41,9 @@ _MESSAGES = {
 }
 
 
-def read_svmlight(path: Path, n_features: int | None, dtype: np.dtype) -> Dataset:
+def read_svmlight(
+    path: Path, n_features: int | None, dtype: np.dtype, ids_as_text: bool = False
+) -> Dataset:
     """Read a file of SVMlight text, decompressed if need be.
 
     Parameters
@@ -50,8 +53,12 @@ def read_svmlight(path: Path, n_features: int | None, dtype: np.dtype) -> Datase
         Width of X; None: the largest index in the file.
     dtype : dtype
         float32 or float64.
+    ids_as_text : bool
+        Take query ids as they are written, even if all are integers.
     """
-    X, y, qid = parse_svmlight(read_bytes(path), str(path), n_features, dtype)
+    X, y, qid = parse_svmlight(
+        read_bytes(path), str(path), n_features, dtype, ids_as_text=ids_as_text
+    )
     return Dataset(X, y, qid=qid)
 
 
@@ -61,6 +68,7 @@ def parse_svmlight(
     n_features: int | None = None,
     dtype: np.dtype | type = np.float64,
     piece_bytes: int = _PIECE_BYTES,
+    ids_as_text: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Parse SVMlight text.
 
@@ -69,7 +77,7 @@ def parse_svmlight(
     buffer : ndarray of uint8, shape (n_bytes,), read-only
     name : str
         What to call the text in messages.
-    n_features, dtype
+    n_features, dtype, ids_as_text
         See `read_svmlight`.
     piece_bytes : int
         Rows are looked for in parallel in pieces of this size.
@@ -96,7 +104,8 @@ def parse_svmlight(
         raise DataError(no_features(name))
     if dtype == np.float32:
         text.warn_of_merged(width)
-    return X, text.y, text.integer_ids() if text.has_integer_ids else text.text_ids()
+    as_numbers = text.has_integer_ids and not ids_as_text
+    return X, text.y, text.integer_ids() if as_numbers else text.text_ids()
 
 
 class TextRows:
@@ -276,6 +285,8 @@ class TextRows:
         )
         if fault == kernels.NO_QID and not token:
             message = "there is no qid:ID after the label"
+        if fault in (kernels.BAD_LABEL, kernels.LABEL_NOT_FINITE):
+            message += _query_after(self._buffer, at)
         raise DataError(f"{self._name}, line {line}: {message}")
 
 
@@ -309,6 +320,13 @@ def count_lines(buffer: np.ndarray) -> int:
 def no_features(name: str) -> str:
     """What to say about text without features."""
     return f"{name} has no features: no line has an index:value"
+
+
+def _query_after(buffer: np.ndarray, start: int) -> str:
+    """The query id in the rest of the line, for a message; nothing if there is none."""
+    tail = buffer[start : start + 4 * _TOKEN_SHOWN].tobytes().partition(b"\n")[0]
+    found = re.search(rb"\sqid:(\S+)\s", tail)
+    return f" (query {found[1].decode('utf-8', 'backslashreplace')})" if found else ""
 
 
 def _token(buffer: np.ndarray, start: int) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 
 from rankinite.data.dataset import Dataset
 from rankinite.data.frames import check_distinct, ids_of, listed, unpack
-from rankinite.errors import DataError
+from rankinite.errors import DataError, RowError
 from rankinite.formats.files import first_line, one_line, open_input
 from rankinite.formats.kinds import PARQUET, TSV, kind_of
 from rankinite.formats.narrowing import some_rows, warn_of_merged
@@ -73,6 +73,10 @@ class Roles:
                     f"{path} has no column {name!r}: its columns are {listed(columns)}; "
                     f"pass {parameter}= with the name of the right one{hint}"
                 )
+        if self.label is not None and self.label == self.qid:
+            raise DataError(
+                f"label= and qid= both name the column {self.qid!r}: pass the right one for each"
+            )
         for name in self._features or []:
             if name not in columns:
                 raise DataError(
@@ -88,8 +92,10 @@ def read_parquet(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
     return _to_dataset(table, roles, path, dtype)
 
 
-def read_csv(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
-    """Read a CSV or TSV file with a header line, decompressed if need be."""
+def read_csv(
+    path: Path, roles: Roles, dtype: np.dtype | None, ids_as_text: bool = False
+) -> Dataset:
+    """Read a CSV or TSV file with a header line; query ids are numbers if all of them are."""
     from pyarrow import csv
 
     with _csv_errors(path):
@@ -97,7 +103,8 @@ def read_csv(path: Path, roles: Roles, dtype: np.dtype | None) -> Dataset:
         options = _csv_options(path, roles)
         with open_input(path) as stream:
             table = csv.read_csv(stream, *form, convert_options=options)
-    return _to_dataset(_with_ids(table, roles, _csv_ids), roles, path, dtype)
+    convert = _csv_texts if ids_as_text else _csv_ids
+    return _to_dataset(_with_ids(table, roles, convert), roles, path, dtype)
 
 
 def columns_in(path: Path) -> list[str]:
@@ -190,7 +197,7 @@ class TableSource:
             try:
                 yield ArrayPiece(unpack(features, columns["y"], columns["qid"], columns["weight"]))
             except DataError as error:
-                raise DataError(f"{self._path}: {error}") from error
+                raise type(error)(f"{self._path}: {error}") from error
 
 
 class ParquetSource(TableSource):
@@ -266,7 +273,7 @@ def _csv_errors(path: Path) -> Iterator[None]:
     except pa.ArrowException as error:
         if "Empty CSV file" in str(error):
             raise DataError(f"{path} has no data rows") from error
-        raise DataError(f"{path} is not a CSV file that can be read: {one_line(error)}") from error
+        raise RowError(f"{path} is not a CSV file that can be read: {one_line(error)}") from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {one_line(error)}") from error
 
@@ -360,7 +367,7 @@ def _to_dataset(table: Any, roles: Roles, path: Path, dtype: np.dtype | None) ->
     try:
         return Dataset(features, **columns)
     except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+        raise type(error)(f"{path}: {error}") from error
 
 
 def _columns(
@@ -369,7 +376,9 @@ def _columns(
     """The features of a table, and its columns y, qid and weight (None: there is no such)."""
     features = roles.features(table.column_names)
     if not features:
-        raise DataError(f"{path} has no feature columns: its columns are {table.column_names}")
+        raise DataError(
+            f"{path} has no feature columns: its columns are {listed(table.column_names)}"
+        )
     names = {"y": roles.label, "qid": roles.qid, "weight": roles.weight}
     columns = {key: None if name is None else table.column(name) for key, name in names.items()}
     chosen = table.select(features)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from rankinite._text_table import aligned
 from rankinite.data import Queries
 from rankinite.data.weights import in_range
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, LabelError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
 from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure, PairValues
@@ -25,6 +26,20 @@ _BLANK_VALUES = {"skip": np.nan, "zero": 0.0, "one": 1.0}
 
 MeasureLike = str | Measure
 MeasuresLike = MeasureLike | Sequence[MeasureLike]
+
+
+@contextmanager
+def labels_named(spec: MeasureLike, dataset: Queries) -> Iterator[None]:
+    """Let an error about a label name the query by its id, as it is in `dataset`.
+
+    Learners look at labels in an order of their own, in which the number of a query tells nobody
+    which one it is.
+    """
+    try:
+        yield
+    except LabelError:
+        Evaluator(spec, dataset)
+        raise
 
 
 class Evaluator:
@@ -67,7 +82,10 @@ class Evaluator:
         self._y = np.ascontiguousarray(dataset.labels, dtype=np.float64)
         self.measure = self.measure.resolve(self._y)
         if isinstance(self.measure, BuiltIn):
-            self.judged = self.measure.judge(self._y, self._offsets)
+            try:
+                self.judged = self.measure.judge(self._y, self._offsets)
+            except LabelError as error:
+                raise error.of_query(self._qids[error.query]) from None
             self.blank = self.judged.blank
         else:
             blank = [self.measure.is_blank(labels) for labels in self._per_query(self._y)]
@@ -99,6 +117,11 @@ class Evaluator:
         if self.judged is None:
             return self._values_of_own(scores)
         return expected_values(self.judged, scores, self._offsets)
+
+    def can_tell(self) -> bool:
+        """Whether the measure of labels tells the best order of some query from the worst."""
+        best, worst = self.values(self._y), self.values(-self._y)
+        return bool((best != worst)[~self.blank].any())
 
     def _values_of_own(self, scores: np.ndarray) -> np.ndarray:
         """One call of Python a query: the way of measures that the kernels do not know."""

@@ -11,6 +11,7 @@ from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.foreign import as_foreign_scorer, is_foreign
+from rankinite.models.foreign.forks import all_on_one_thread_if_forked
 from rankinite.models.linear import LinearScorer
 from rankinite.models.ranker import feature_names_of
 from rankinite.models.scores import as_scores, scores_of
@@ -81,4 +82,5 @@ def base_scores(base: Any, data: Dataset | np.ndarray) -> np.ndarray | float:
     if isinstance(data, Dataset):
         return scores_of(base, data, what)
     predict = getattr(base, "predict", base)
-    return as_scores(predict(data), len(data), what)
+    with all_on_one_thread_if_forked():
+        return as_scores(predict(data), len(data), what)

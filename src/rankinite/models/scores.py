@@ -8,6 +8,7 @@ import numpy as np
 
 from rankinite.data import Dataset, Queries
 from rankinite.errors import DataError
+from rankinite.models.foreign.forks import all_on_one_thread_if_forked
 
 
 def scores_of(scorer: Any, dataset: Queries, what: str | None = None) -> np.ndarray:
@@ -34,13 +35,18 @@ def scores_of(scorer: Any, dataset: Queries, what: str | None = None) -> np.ndar
         raise DataError(f"{scorer.__name__} is a class: pass a trained model of it")
     if hasattr(scorer, "score_dataset"):
         scores = scorer.score_dataset(_with_features(dataset, name))
-    elif hasattr(scorer, "predict"):
-        scores = scorer.predict(_features(dataset, name))
-    elif callable(scorer):
-        scores = scorer(_features(dataset, getattr(scorer, "__name__", name)))
+    elif hasattr(scorer, "predict") or callable(scorer):
+        function = getattr(scorer, "predict", scorer)
+        X = _features(dataset, name if function is not scorer else _name_of(scorer))
+        with all_on_one_thread_if_forked():
+            scores = function(X)
     else:
         scores = dataset.in_stored_order(as_scores(scorer, dataset.n_rows, "the score array"))
     return as_scores(scores, dataset.n_rows, what or f"the output of {name}")
+
+
+def _name_of(function: Any) -> str:
+    return getattr(function, "__name__", type(function).__name__)
 
 
 def _with_features(queries: Queries, name: str) -> Dataset:

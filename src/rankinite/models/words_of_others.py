@@ -38,6 +38,11 @@ _WORDS = {
     "normalize": "lambdarank_norm",
     "n_rounds": "num_iteration ntree_limit iteration_range ntree_end n_trees",
 }
+# What is different about ours.
+_BUT = {
+    "group": ", which is the id of its query for each row, not the sizes of the queries",
+    "eval_set": ", a Dataset or a dict of them by name",
+}
 # Words whose meaning only comes near to that of ours.
 _NEAR = {"subsample", "bagging_fraction", "min_samples_split", "objective"}
 
@@ -70,5 +75,8 @@ def refuse_unknown(
         for names, where in ((known, ""), (of_ranker, ", a parameter of the ranker")):
             for name in ours:
                 if name in names:
-                    raise ParameterError(f"{what} has no parameter {word!r}: {like} {name}{where}")
+                    raise ParameterError(
+                        f"{what} has no parameter {word!r}: {like} {name}{where}"
+                        f"{_BUT.get(word, '')}"
+                    )
         raise ParameterError(f"{what} has no parameter {word!r}; it has {', '.join(known)}")

@@ -25,7 +25,7 @@ from rankinite.errors import (
 )
 from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure, measure
 from rankinite.measures.estimator_score import estimator_score
-from rankinite.measures.evaluation import measure_list
+from rankinite.measures.evaluation import labels_named, measure_list
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.checked_state import (
     saved_history,
@@ -189,7 +189,9 @@ class Learner(Ranker):
         own: list[Callback] = [Progress()] if self.verbose else []
         if self.early_stopping is not None:
             own.insert(0, sets.early_stopping(self.early_stopping))
-        rounds = self._prepare(dataset, _scores_before(base, dataset))
+        before = _scores_before(base, dataset)
+        with labels_named(self.get_params(deep=False)["measure"], dataset):
+            rounds = self._prepare(dataset, before)
         for watched in sets:
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)

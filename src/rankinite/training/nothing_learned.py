@@ -39,9 +39,7 @@ def _no_labels(learner: Any, dataset: Dataset) -> str:
     order = np.lexsort((labels, query))
     if not ((np.diff(query[order]) == 0) & (np.diff(labels[order]) != 0)).any():
         return "no query has two documents with different labels"
-    evaluator = Evaluator(learner.measure, dataset)
-    best, worst = evaluator.values(labels), evaluator.values(-labels)
-    if not (best != worst)[~evaluator.blank].any():
+    if not Evaluator(learner.measure, dataset).can_tell():
         return f"{learner.measure} is the same for every order of a query's documents"
     return ""
 

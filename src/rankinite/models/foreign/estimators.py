@@ -23,6 +23,7 @@ from rankinite.models.checked_state import (
 )
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign.common import check_width, refuse_missing, using
+from rankinite.models.foreign.forks import all_on_one_thread_if_forked
 from rankinite.models.foreign.sklearn_trees import Ensemble, ensemble_of
 from rankinite.models.linear import weighted_sum
 from rankinite.models.storage import nested, unnested
@@ -68,7 +69,7 @@ class OtherEstimator:
                 f"base_model, a {self.origin}, tells {len(classes)} classes apart, and one score a "
                 "row is needed: pass a function that makes one of its probabilities"
             )
-        with using(self.origin, X):
+        with using(self.origin, X), all_on_one_thread_if_forked():
             if classes is None:
                 return np.asarray(self.model.predict(self._with_names(X)))
             if hasattr(self.model, "decision_function"):

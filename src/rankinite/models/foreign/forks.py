@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 
@@ -38,6 +39,27 @@ def one_thread_if_forked(library: Any) -> Iterator[None]:
     finally:
         for limit, number in before:
             limit(number)
+
+
+@contextmanager
+def all_on_one_thread_if_forked() -> Iterator[None]:
+    """The same for every library with OpenMP that is loaded: for a model that may be of any."""
+    with ExitStack() as stack:
+        if _forked:
+            for library in _loaded():
+                stack.enter_context(one_thread_if_forked(library))
+        yield
+
+
+def _loaded() -> Iterator[Any]:
+    """The libraries with OpenMP whose packages are imported."""
+    for package in ("lightgbm.basic", "xgboost.core"):
+        library = getattr(sys.modules.get(package), "_LIB", None)
+        if library is not None:
+            yield library
+    helpers = sys.modules.get("sklearn.utils._openmp_helpers")
+    if helpers is not None and helpers.__file__ is not None:
+        yield ctypes.CDLL(helpers.__file__)
 
 
 # How to set and get the number of threads: of OpenMP, and of LightGBM, which keeps one of its own.
