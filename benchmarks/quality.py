@@ -43,6 +43,7 @@ CHOSEN_ON = (
     "web 50 queries",
     "web 500 queries",
     "short queries",
+    "many terms 300 queries",
     "web noise 1.5",
     "many terms",
 )
@@ -133,6 +134,9 @@ def collections(folder: Path) -> dict[str, Collection]:
         "web 50 queries": Collection(web(50, seeds=3)),
         "web 80 queries": Collection(web(80, noise=3.0, seeds=3)),
         "web 500 queries": Collection(web(500, seeds=2), repeats=2),
+        "many terms 300 queries": Collection(
+            web(300, truth=web_like.many_terms, seeds=2), repeats=2
+        ),
         "short queries": Collection(web(3000, n_docs=10, seeds=2, n_test=3000), repeats=2),
         "long queries": Collection(web(60, n_docs=700, seeds=2, n_test=150), repeats=2),
         "artificial": Collection(artificial(1000), repeats=2),

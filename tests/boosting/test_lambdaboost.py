@@ -207,7 +207,7 @@ def test_exported_weights(tmp_path):
 
 def test_a_base_is_adapted():
     train, valid = train_and_valid()
-    trees = rk.LambdaMART(n_estimators=3, max_leaf_nodes=6, min_samples_leaf=5).fit(train)
+    trees = rk.LambdaMART(n_estimators=20, max_leaf_nodes=6, min_samples_leaf=5).fit(train)
     for base in (trees, WEIGHTS, lambda X: X[:, 0] ** 2):
         model = make(base_model=base).fit(train, valid=valid)
         before = model.predict(valid, n_rounds=0)

@@ -104,16 +104,33 @@ def test_newton_splits_differ_and_learn():
 def test_fractions_learn_and_a_fraction_of_one_is_all(fraction):
     train, _ = train_and_valid()
     settings = {**QUICK, "n_estimators": 20}
-    half = rk.LambdaMART(**settings, **{fraction: 0.5}).fit(train)
+    half = rk.LambdaMART(**{**settings, fraction: 0.5}).fit(train)
     assert rk.evaluate(half, train)["ndcg@10"] > 0.75
     # A share so small that no row, or only one feature, is drawn.
-    tiny = rk.LambdaMART(**settings, **{fraction: 1e-9}).fit(train)
+    tiny = rk.LambdaMART(**{**settings, fraction: 1e-9}).fit(train)
     assert np.isfinite(tiny.predict(train)).all()
     if fraction == "row_fraction":
         assert np.ptp(tiny.predict(train)) == 0
-    whole = rk.LambdaMART(**settings, **{fraction: 1.0}).fit(train)
-    almost = rk.LambdaMART(**settings, **{fraction: 1 - 1e-16}).fit(train)
+    whole = rk.LambdaMART(**{**settings, fraction: 1.0}).fit(train)
+    almost = rk.LambdaMART(**{**settings, fraction: 1 - 1e-16}).fit(train)
     assert np.array_equal(whole.predict(train), almost.predict(train))
+
+
+def test_auto_says_what_it_chose(tmp_path, monkeypatch):
+    train, _ = train_and_valid()
+    few = rk.LambdaMART(n_estimators=2).fit(train)
+    assert few.chosen_ == {"row_fraction": 0.5, "feature_fraction": 0.3, "truncation": 30}
+    told = {"row_fraction": 0.5, "feature_fraction": 0.3, "truncation": 30}
+    assert np.array_equal(
+        few.predict(train), rk.LambdaMART(n_estimators=2, **told).fit(train).predict(train)
+    )
+    few.save(tmp_path / "few.rk")
+    assert rk.load(tmp_path / "few.rk").chosen_ == few.chosen_
+    monkeypatch.setattr("rankinite.boosting.boosted_trees.MANY_ROWS", train.n_rows)
+    many = rk.LambdaMART("map", n_estimators=2).fit(train)
+    assert many.chosen_ == {"row_fraction": 1.0, "feature_fraction": 1.0}
+    assert rk.MART(n_estimators=2).fit(train).chosen_ == {}
+    assert rk.MART(n_estimators=2, row_fraction="auto").fit(train).chosen_ == {"row_fraction": 1.0}
 
 
 def test_the_history_is_what_evaluate_says():

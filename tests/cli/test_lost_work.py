@@ -209,11 +209,11 @@ def test_checkpoints_on_a_full_disk(run, files, tmp_path):
     err = process.communicate(timeout=120)[1]
     assert process.returncode == 2
     warning, error = err.splitlines()
-    assert warning.startswith("warning: there is no checkpoint of tree 30: ")
+    assert warning.startswith("warning: there is no checkpoint of tree 20: ")
     assert "File too large" in warning and warning.endswith("; the training goes on")
     assert error.startswith(f"error: {model} cannot be written: File too large; ")
-    assert f"the checkpoint {part} has 20 trees: make room, and --resume it" in error
-    assert rk.load(part).n_rounds_ == 20
+    assert f"the checkpoint {part} has 10 trees: make room, and --resume it" in error
+    assert rk.load(part).n_rounds_ == 10
 
 
 def test_nothing_to_learn_is_an_error(run, files, tmp_path):

@@ -33,7 +33,8 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         "--measure err@5 --learning-rate 0.3 --min-samples-leaf 7 --max-bins 31 --split newton "
         "--row-fraction 0.9 --feature-fraction 0.8 --early-stopping 4 --valid-measure map "
         "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
-        "--step line_search --backfit 2"
+        "--step line_search --backfit 2 --max-depth 4 --min-curvature-leaf 0.01 "
+        "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -44,8 +45,16 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"valid_measure": "map", "sigma": 2.0, "truncation": 5, "normalize": False},
         # The file is the same whatever the number of threads.
         **{"random_state": 11, "n_threads": None, "verbose": 0},
-        **{"step": "line_search", "backfit": 2},
+        **{"step": "line_search", "backfit": 2, "max_depth": 4, "min_curvature_leaf": 0.01},
+        **{"l2_regularization": 0.5, "query_fraction": 0.75, "noise": 0.2, "n_draws": 3},
     }
+    assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
+    params = rk.load(path).get_params()
+    assert [params[name] for name in ("truncation", "row_fraction")] == ["auto", "auto"]
+    none = ("--truncation", "none", "--row-fraction", "1")
+    assert run("train", files / "train.txt", "--model", path, *SMALL, *none, "--force").code == 0
+    assert rk.load(path).get_params()["truncation"] is None
+    assert rk.load(path).chosen_ == {"feature_fraction": 0.3}
 
 
 def test_mart(run, files, tmp_path):
@@ -65,7 +74,8 @@ def test_back_fitting_is_told(run, files, tmp_path):
 def test_quiet_prints_the_result_only(run, files, tmp_path):
     result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
     assert result.err == ""
-    assert result.out == f"LambdaMART with 6 trees\nmodel: {tmp_path / 'm.rk'}\n"
+    auto = "auto: --row-fraction 0.5, --feature-fraction 0.3, --truncation 30"
+    assert result.out == f"LambdaMART with 6 trees\n{auto}\nmodel: {tmp_path / 'm.rk'}\n"
 
 
 def test_measures_at_the_end_and_early_stopping(run, files, tmp_path):
@@ -84,7 +94,8 @@ def test_measures_at_the_end_and_early_stopping(run, files, tmp_path):
 
 def test_without_early_stopping_the_best_number_of_trees_is_told(run, files, tmp_path):
     words = ("--valid", files / "valid.txt", "--model", tmp_path / "m.rk", "--quiet")
-    result = run("train", files / "train.txt", *words, "--n-estimators", 60, "--learning-rate", 1)
+    hasty = ("--n-estimators", 60, "--learning-rate", 1, "--feature-fraction", "1.0")
+    result = run("train", files / "train.txt", *words, *hasty)
     best = rk.load(tmp_path / "m.rk").best_iteration_
     assert best < 60
     assert f"60 trees (ndcg@10 was highest after {best} of them)" in result.out

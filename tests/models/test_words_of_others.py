@@ -18,7 +18,9 @@ X, y, qid = np.eye(4), np.array([0.0, 1.0, 0.0, 1.0]), np.array([1, 1, 2, 2])
     [
         (rk.LambdaMART, "num_leaves", "here it is called max_leaf_nodes"),
         (rk.LambdaMART, "n_iter", "here it is called n_estimators"),
-        (rk.LambdaMART, "max_depth", "what comes near to it here is max_leaf_nodes"),
+        (rk.LambdaMART, "depth", "here it is called max_depth"),
+        (rk.LambdaMART, "reg_lambda", "here it is called l2_regularization"),
+        (rk.LambdaMART, "subsample", "what comes near to it here is query_fraction"),
         (rk.RankNet, "n_iter", "here it is called n_epochs"),
         (rk.RankNet, "n_estimators", "here it is called n_epochs"),
         (rk.MART, "eta", "here it is called learning_rate"),

@@ -24,7 +24,11 @@ def wrong_data() -> rk.Dataset:
     return rk.Dataset(rng.normal(size=(200, 3)), y, qid=np.repeat(np.arange(20) * 7 + 500, 10))
 
 
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
+@pytest.mark.parametrize(
+    "learner",
+    LEARNERS,
+    ids=lambda learner: f"{type(learner).__name__} {getattr(learner, 'method', '')}",
+)
 def test_the_query_is_called_by_its_id(learner):
     message = r"^a document of query 591 has the label -1, but .* \(ndcg@10\)$"
     with pytest.raises(rk.DataError, match=message):

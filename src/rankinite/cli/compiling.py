@@ -214,7 +214,7 @@ def grow_a_tree(measure: str) -> None:
         ("least_squares", pack_least_squares(lam, n_rows)),
         ("newton", pack_newton(lam, w, n_rows)),
     ):
-        parameters = GrowthParameters(max_leaf_nodes=4, split=split)
+        parameters = GrowthParameters(max_leaf_nodes=4, split=split, row_fraction=0.5)
         grown = Grower(binned, parameters, keys, n_rows, serial).grow(packed, np.uint64(0))
     sums_over_leaves(lam, grown.rows, grown.starts, grown.stops, n_rows, serial)
     add_grown_tree(grown, grown.tree.value, scores)

@@ -105,7 +105,7 @@ RANKER_OPTIONS = {
         others={"lambdaboost": "no-normalize", "lambdarank": "no-normalize"},
     ),
     "noise": RankerOption(
-        float, "0", _STEPS, "Scale of the noise at which lambdamart takes its lambdas."
+        float, "0.0", _STEPS, "Scale of the noise at which lambdamart takes its lambdas."
     ),
     "n_draws": RankerOption(int, "4", _STEPS, "Draws of the noise a tree."),
     "n_estimators": RankerOption(
@@ -147,10 +147,10 @@ RANKER_OPTIONS = {
     "max_depth": RankerOption(int, "none", _TREES, "Most splits between a leaf and the root."),
     "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
     "min_curvature_leaf": RankerOption(
-        float, "0", _TREES, "Least sum of second derivatives in a leaf."
+        float, "0.0", _TREES, "Least sum of second derivatives in a leaf."
     ),
     "l2_regularization": RankerOption(
-        float, "0", _TREES, "Added to that sum, to hold back the leaves of which little is known."
+        float, "0.0", _TREES, "Added to that sum, to hold back the leaves of which little is known."
     ),
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
     "split": RankerOption(
