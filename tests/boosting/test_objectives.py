@@ -99,7 +99,9 @@ def test_graded_targets():
     assert graded_targets(labels[:3]).tolist() == [(2**i - 1) / 2**2 for i in range(3)]
     assert graded_targets(np.zeros(3)).tolist() == [0, 0, 0]
     for label in (-1, 0.5, 51):
-        with pytest.raises(rk.DataError, match=f"whole labels from 0 to 50, but there is {label}:"):
+        with pytest.raises(
+            rk.DataError, match=f"row 6 .* the label {label}, .*whole labels from 0 to 50:"
+        ):
             graded_targets(np.append(labels, label))
 
 

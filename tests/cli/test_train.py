@@ -316,3 +316,16 @@ def test_long_silent_phases_are_told(run, files, tmp_path, monkeypatch):
     assert "back-fitting the trees, at most 1 sweeps\n" in result.err
     quiet = run("train", files / "train.txt", *words, "--force", "--quiet")
     assert quiet.err == ""
+
+
+def test_labels_that_a_loss_cannot_use_are_found_in_the_file(run, files, tmp_path):
+    lines = (files / "train.csv").read_text().splitlines()
+    lines[30] = "0.5," + lines[30].partition(",")[2]
+    wrong = tmp_path / "wrong.csv"
+    wrong.write_text("\n".join(lines))
+    result = run(
+        "train", wrong, "--ranker", "mart", "--loss", "graded", "--measure", "pairs", *SMALL
+    )
+    assert result.code == 2
+    assert f"{wrong}, line 31: a document of query" in result.err
+    assert "has the label 0.5, but the graded loss needs whole labels" in result.err

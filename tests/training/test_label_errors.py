@@ -45,3 +45,15 @@ def test_also_in_an_evaluation_and_on_validation_data():
     ):
         with pytest.raises(rk.DataError, match=r"a document of query 591 has the label -1"):
             fails()
+
+
+@pytest.mark.parametrize("loss", ["graded", "logistic"])
+def test_losses_name_the_query_too(loss):
+    message = r"^a document of query 591 has the label -1, but the .* loss needs"
+    wrong = wrong_data()
+    y = np.where(wrong.y < 0, -1.0, (wrong.y > 1).astype(float))
+    if loss == "logistic":
+        y[y < 0], message = 0.5, message.replace("-1", "0.5")
+    qid = np.repeat(wrong.qids, wrong.query_sizes)
+    with pytest.raises(rk.DataError, match=message):
+        rk.MART(loss=loss, measure="pairs", n_estimators=2).fit(wrong.X, y, qid=qid)

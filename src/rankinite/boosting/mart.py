@@ -21,7 +21,7 @@ from rankinite.boosting.objectives import (
 )
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
-from rankinite.errors import ParameterError
+from rankinite.errors import LabelError, ParameterError
 from rankinite.measures import Measure, MeasuresLike
 from rankinite.models.parameters import Constraint, OneOf
 from rankinite.trees import GrowthParameters
@@ -135,7 +135,11 @@ class MART(BoostedTrees):
             return LeastSquares(dataset, communicator)
         weight = document_weights(dataset)
         targets_of = graded_targets if self.loss == "graded" else binary_targets
-        targets = targets_of(dataset.labels)
+        try:
+            targets = targets_of(dataset.labels)
+        except LabelError as error:
+            error.query = int(np.searchsorted(dataset.offsets, error.row, side="right")) - 1
+            raise error.of_query(dataset.qids[error.query]) from None
         if self.loss == "balanced":
             weight = balancing_weights(targets, weight, communicator)
         return Logistic(targets, weight, float(self.sigma), communicator)

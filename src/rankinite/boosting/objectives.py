@@ -13,7 +13,7 @@ import numpy as np
 
 from rankinite.data import Preferences, Queries
 from rankinite.distributed import Communicator
-from rankinite.errors import DataError
+from rankinite.errors import DataError, LabelError
 from rankinite.lambdas import LambdaGradients, PreferenceGradients
 from rankinite.measures import ERR, Measure
 from rankinite.measures.judged import LARGEST_ERR_GRADE
@@ -208,13 +208,9 @@ def probability(scores: np.ndarray, sigma: float) -> np.ndarray:
 
 def binary_targets(labels: np.ndarray) -> np.ndarray:
     """Labels −1 / +1 or 0 / 1 as targets 0 and 1."""
-    values = np.unique(labels)
-    if not (np.isin(values, (-1.0, 1.0)).all() or np.isin(values, (0.0, 1.0)).all()):
-        shown = ", ".join(f"{value:g}" for value in values[:6])
-        raise DataError(
-            f"the logistic loss needs labels -1 and 1 (or 0 and 1), but there are {shown}: "
-            'map them, or use loss="graded"'
-        )
+    lower = -1.0 if (labels == -1.0).any() else 0.0
+    needs = "but the logistic loss needs labels -1 and 1 (or 0 and 1)"
+    _refuse(labels, ~np.isin(labels, (lower, 1.0)), f'{needs}: map them, or use loss="graded"')
     return (labels > 0).astype(np.float64)
 
 
@@ -238,14 +234,19 @@ def balancing_weights(
 
 def graded_targets(labels: np.ndarray) -> np.ndarray:
     """R = (2^l − 1) / 2^l_max (Burges et al. 2011, Eq. 2), as ERR sees the labels."""
-    odd = labels[(labels < 0) | (labels > LARGEST_ERR_GRADE) | (labels != np.rint(labels))]
-    if len(odd):
-        raise DataError(
-            f"the graded loss needs whole labels from 0 to {LARGEST_ERR_GRADE}, but there is "
-            f'{odd[0]:g}: map them, or use loss="least_squares"'
-        )
+    odd = (labels < 0) | (labels > LARGEST_ERR_GRADE) | (labels != np.rint(labels))
+    needs = f"but the graded loss needs whole labels from 0 to {LARGEST_ERR_GRADE}"
+    _refuse(labels, odd, f'{needs}: map them, or use loss="least_squares"')
     offsets = np.array([0, len(labels)])
     return ERR().resolve(labels).judge(labels, offsets).grades
+
+
+def _refuse(labels: np.ndarray, wrong: np.ndarray, advice: str) -> None:
+    """Raise a LabelError for the first label that is wrong; who knows the queries names its own."""
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        what = f"has the label {labels[row]:g}, {advice}"
+        raise LabelError(f"row {row} (from 0) {what}", row, -1, what)
 
 
 def exact_sum(values: np.ndarray, communicator: Communicator) -> float:

@@ -195,7 +195,7 @@ def train(
         run.checkpoint = Checkpoint(checkpoint, checkpoint_every)
     if compiling is not None:
         compiling.finish()
-    run.fit(train_measure, resume, quiet, allow_nothing)
+    run.fit(train_files, train_measure, resume, quiet, allow_nothing)
     run.conclude(names, model, valid_files)
 
 

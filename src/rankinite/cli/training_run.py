@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from rankinite.cli.data_files import DataFiles
-from rankinite.cli.inputs import judge_labels
+from rankinite.cli.inputs import judge_labels, labels_located
 from rankinite.cli.outputs import save_or_keep
 from rankinite.cli.ranker_options import flag_of
 from rankinite.cli.reporting import EndingSignal, exit_code, report, tell
@@ -60,7 +60,12 @@ class TrainingRun:
             judge_labels([self.ranker.get_params(deep=False)["measure"]], train_files, self.data)
 
     def fit(
-        self, train_measure: bool, resume: Path | None, quiet: bool, allow_nothing: bool
+        self,
+        train_files: DataFiles,
+        train_measure: bool,
+        resume: Path | None,
+        quiet: bool,
+        allow_nothing: bool,
     ) -> None:
         """Train until the end, or until Ctrl-C."""
         from rankinite.training import Progress
@@ -76,7 +81,7 @@ class TrainingRun:
             callbacks.append(_BackfitNotice(n_sweeps))
         started = time.perf_counter()
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), labels_located(train_files, self.data):
                 if not allow_nothing:
                     warnings.simplefilter("error", NothingLearnedWarning)
                 self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
