@@ -22,7 +22,11 @@ class LabelError(DataError):
         Where it stands among the rows and queries as they are stored.
     what : str
         What is wrong with it, and what to do, without the place.
+    is_named : bool
+        Whether the message calls the query by its id.
     """
+
+    is_named = False
 
     def __init__(self, message: str, row: int, query: int, what: str) -> None:
         super().__init__(message)
@@ -31,7 +35,9 @@ class LabelError(DataError):
     def of_query(self, qid: object) -> "LabelError":
         """The same error, which calls the query by its id."""
         message = f"a document of query {qid} {self.what}"
-        return LabelError(message, self.row, self.query, self.what)
+        named = LabelError(message, self.row, self.query, self.what)
+        named.is_named = True
+        return named
 
 
 class ParameterError(RankiniteError):

@@ -162,11 +162,13 @@ def test_labels_are_named_when_they_do_not_fit_the_loss():
     X, qid = train.X, qid_of(train)
     for loss in ("logistic", "balanced"):
         with pytest.raises(
-            rk.DataError, match="has the label [234], but the logistic loss needs labels -1 and 1"
+            rk.DataError, match=r"has the label [234], but the logistic loss needs labels -1 and 1"
         ):
             rk.MART(loss, **QUICK).fit(train)
     for labels, shown in ((train.y - 1, "-1"), (train.y + 0.5, r"\d.5"), (train.y * 30, "60|90")):
-        with pytest.raises(rk.DataError, match=f"the graded loss .* but there is ({shown}): map"):
+        with pytest.raises(
+            rk.DataError, match=f"has the label ({shown}), but the graded loss .*: map"
+        ):
             rk.MART("graded", **QUICK).fit(X, labels, qid=qid)
     # Least squares takes any number.
     scores = rk.MART(**QUICK).fit(X, -1.5 * train.y, qid=qid).predict(X)

@@ -37,8 +37,9 @@ def labels_named(spec: MeasureLike, dataset: Queries) -> Iterator[None]:
     """
     try:
         yield
-    except LabelError:
-        Evaluator(spec, dataset)
+    except LabelError as error:
+        if not error.is_named:
+            Evaluator(spec, dataset)
         raise
 
 
