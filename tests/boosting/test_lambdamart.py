@@ -119,18 +119,30 @@ def test_fractions_learn_and_a_fraction_of_one_is_all(fraction):
 def test_auto_says_what_it_chose(tmp_path, monkeypatch):
     train, _ = train_and_valid()
     few = rk.LambdaMART(n_estimators=2).fit(train)
-    assert few.chosen_ == {"row_fraction": 0.5, "feature_fraction": 0.3, "truncation": 30}
-    told = {"row_fraction": 0.5, "feature_fraction": 0.3, "truncation": 30}
-    assert np.array_equal(
-        few.predict(train), rk.LambdaMART(n_estimators=2, **told).fit(train).predict(train)
-    )
+    told = {"row_fraction": 0.8, "truncation": 60}
+    assert few.chosen_ == told
+    same = rk.LambdaMART(n_estimators=2, **told).fit(train)
+    assert np.array_equal(few.predict(train), same.predict(train))
     few.save(tmp_path / "few.rk")
     assert rk.load(tmp_path / "few.rk").chosen_ == few.chosen_
-    monkeypatch.setattr("rankinite.boosting.boosted_trees.MANY_ROWS", train.n_rows)
-    many = rk.LambdaMART("map", n_estimators=2).fit(train)
-    assert many.chosen_ == {"row_fraction": 1.0, "feature_fraction": 1.0}
+    monkeypatch.setattr("rankinite.boosting.auto.MANY_ROWS", train.n_rows)
+    assert rk.LambdaMART("map", n_estimators=2).fit(train).chosen_ == {"row_fraction": 1.0}
     assert rk.MART(n_estimators=2).fit(train).chosen_ == {}
     assert rk.MART(n_estimators=2, row_fraction="auto").fit(train).chosen_ == {"row_fraction": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("spec", "few", "many"),
+    [
+        *(("ndcg@3", 60, 30), ("ndcg@20", 120, 60), ("err@10", 60, 30), ("map@100", 600, 300)),
+        *(("ndcg", None, None), ("map", None, None), ("p@3", None, None), ("avendcg", None, None)),
+    ],
+)
+def test_how_deep_auto_goes(spec, few, many):
+    from rankinite.boosting.auto import MANY_ROWS, auto_truncation
+
+    found = [auto_truncation(rk.measure(spec), n) for n in (MANY_ROWS - 1, MANY_ROWS)]
+    assert found == [few, many]
 
 
 def test_the_history_is_what_evaluate_says():

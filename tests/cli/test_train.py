@@ -54,7 +54,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
     none = ("--truncation", "none", "--row-fraction", "1")
     assert run("train", files / "train.txt", "--model", path, *SMALL, *none, "--force").code == 0
     assert rk.load(path).get_params()["truncation"] is None
-    assert rk.load(path).chosen_ == {"feature_fraction": 0.3}
+    assert rk.load(path).chosen_ == {}
 
 
 def test_mart(run, files, tmp_path):
@@ -74,7 +74,7 @@ def test_back_fitting_is_told(run, files, tmp_path):
 def test_quiet_prints_the_result_only(run, files, tmp_path):
     result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
     assert result.err == ""
-    auto = "auto: --row-fraction 0.5, --feature-fraction 0.3, --truncation 30"
+    auto = "auto: --row-fraction 0.8, --truncation 60"
     assert result.out == f"LambdaMART with 6 trees\n{auto}\nmodel: {tmp_path / 'm.rk'}\n"
 
 
@@ -94,7 +94,7 @@ def test_measures_at_the_end_and_early_stopping(run, files, tmp_path):
 
 def test_without_early_stopping_the_best_number_of_trees_is_told(run, files, tmp_path):
     words = ("--valid", files / "valid.txt", "--model", tmp_path / "m.rk", "--quiet")
-    hasty = ("--n-estimators", 60, "--learning-rate", 1, "--feature-fraction", "1.0")
+    hasty = ("--n-estimators", 60, "--learning-rate", 1, "--row-fraction", "1.0")
     result = run("train", files / "train.txt", *words, *hasty)
     best = rk.load(tmp_path / "m.rk").best_iteration_
     assert best < 60

@@ -41,25 +41,6 @@ def test_truncation_keeps_pairs_whose_upper_document_is_near_the_top(spec, trunc
     assert_close(fast(np.concatenate(scores), 0), expected)
 
 
-@pytest.mark.parametrize(
-    ("spec", "depth"),
-    [("ndcg@3", 30), ("ndcg@20", 60), ("err@10", 30), ("mrr@4", 30), ("map@100", 300)],
-)
-def test_auto_truncation_is_three_times_the_cut_off(spec, depth):
-    labels, scores = some_queries(seed=1)
-    found = gradients(spec, labels, truncation="auto")(np.concatenate(scores), 0)
-    told = gradients(spec, labels, truncation=depth)(np.concatenate(scores), 0)
-    assert [a.tobytes() for a in found] == [a.tobytes() for a in told]
-
-
-@pytest.mark.parametrize("spec", ["ndcg", "map", "pairs", "p@3", "avendcg"])
-def test_auto_truncation_leaves_measures_without_a_cut_off_alone(spec):
-    labels, scores = some_queries(seed=1)
-    found = gradients(spec, labels, truncation="auto")(np.concatenate(scores), 0)
-    told = gradients(spec, labels)(np.concatenate(scores), 0)
-    assert [a.tobytes() for a in found] == [a.tobytes() for a in told]
-
-
 @pytest.mark.parametrize("spec", ["ndcg", "err", "map", "mrr", "pairs"])
 def test_long_queries(spec):
     """Longer than one run of the sort and than the vectors of the pair loop."""

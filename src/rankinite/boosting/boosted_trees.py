@@ -10,6 +10,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.boosting.auto import auto_row_fraction
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
@@ -33,11 +34,6 @@ from rankinite.trees import (
     score_binned,
     score_features,
 )
-
-# What "auto" fractions are: with few rows trees that see a part of them err in different ways, and
-# their sum errs less; many rows have more to teach than that (`benchmarks/quality.py`).
-FEW_ROW_FRACTION, FEW_FEATURE_FRACTION = 0.5, 0.3
-MANY_ROWS = 100_000
 
 
 class BoostedTrees(Learner):
@@ -65,7 +61,7 @@ class BoostedTrees(Learner):
         "max_bins": Whole(2, 255),
         "split": OneOf(("least_squares", "newton")),
         "row_fraction": Real(0.0, 1.0, words=("auto",)),
-        "feature_fraction": Real(0.0, 1.0, words=("auto",)),
+        "feature_fraction": Real(0.0, 1.0),
         "query_fraction": Real(0.0, 1.0),
     }
     learns_from_bins = True
@@ -80,7 +76,7 @@ class BoostedTrees(Learner):
     max_bins: int
     split: str
     row_fraction: float | str
-    feature_fraction: float | str
+    feature_fraction: float
     query_fraction: float
 
     forest_: Forest
@@ -118,12 +114,12 @@ class BoostedTrees(Learner):
         if self.query_fraction < 1.0:
             fraction = float(self.query_fraction)
             stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
-        return TreeRounds(stage, data, objective.link, start, self._chosen(growth))
+        chosen = self._chosen(growth, n_rows_of_all(dataset, communicator))
+        return TreeRounds(stage, data, objective.link, start, chosen)
 
-    def _chosen(self, growth: GrowthParameters) -> dict[str, float]:
+    def _chosen(self, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
         """What parameters that are "auto" have come to."""
-        fractions = ("row_fraction", "feature_fraction")
-        return {name: getattr(growth, name) for name in fractions if getattr(self, name) == "auto"}
+        return {"row_fraction": growth.row_fraction} if self.row_fraction == "auto" else {}
 
     def _watch(
         self, watched: Watched, before: np.ndarray, rounds: TreeRounds
@@ -151,7 +147,8 @@ class BoostedTrees(Learner):
         return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
-        n_rows = int(communicator.sum(np.array([dataset.n_rows]))[0])
+        n_rows = n_rows_of_all(dataset, communicator)
+        by_size = self.row_fraction == "auto"
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
@@ -159,8 +156,8 @@ class BoostedTrees(Learner):
             min_curvature_leaf=float(self.min_curvature_leaf),
             l2_regularization=float(self.l2_regularization),
             split=self.split,
-            row_fraction=_fraction(self.row_fraction, FEW_ROW_FRACTION, n_rows),
-            feature_fraction=_fraction(self.feature_fraction, FEW_FEATURE_FRACTION, n_rows),
+            row_fraction=auto_row_fraction(n_rows) if by_size else float(self.row_fraction),
+            feature_fraction=float(self.feature_fraction),
         )
 
     @property
@@ -258,11 +255,9 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
         return [tree for trees in self.members[:n_rounds] for tree in trees]
 
 
-def _fraction(given: float | str, of_few: float, n_rows: int) -> float:
-    """What is drawn at a node; "auto" draws from few rows, and takes all of many."""
-    if given != "auto":
-        return float(given)
-    return of_few if n_rows < MANY_ROWS else 1.0
+def n_rows_of_all(dataset: Dataset, communicator: Communicator) -> int:
+    """The number of rows over all workers."""
+    return int(communicator.sum(np.array([dataset.n_rows]))[0])
 
 
 def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarray:

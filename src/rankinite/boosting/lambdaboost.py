@@ -23,7 +23,7 @@ from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
-from rankinite.models.parameters import TRUNCATION, Constraint, OneOf, Whole
+from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace
@@ -61,7 +61,7 @@ class LambdaBoost(Learner):
         when to stop and what was best.
     sigma : float
         Slope of the pair probability.
-    truncation : int or "auto", optional
+    truncation : int, optional
         How deep the λs go; see `LambdaMART`.
     normalize : bool
         Weigh pairs and queries that are still open more; see `LambdaMART`.
@@ -99,7 +99,7 @@ class LambdaBoost(Learner):
         **Learner.constraints,
         "n_estimators": Whole(1),
         "step": OneOf(("newton", "least_squares")),
-        "truncation": TRUNCATION,
+        "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
     unit = "round"
@@ -117,7 +117,7 @@ class LambdaBoost(Learner):
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
-        truncation: int | str | None = None,
+        truncation: int | None = None,
         normalize: bool = False,
         random_state: int | None = 0,
         n_threads: int | None = None,

@@ -9,21 +9,21 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
+from rankinite.boosting.auto import auto_truncation
 from rankinite.boosting.backfitting import Backfitting
-from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds
+from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds, n_rows_of_all
 from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
 from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
-from rankinite.lambdas.gradients import truncation_of
 from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
-from rankinite.models.parameters import TRUNCATION, Constraint, OneOf, Real, Whole
+from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
 from rankinite.trees import Forest, Grower, GrowthParameters
 
@@ -78,10 +78,10 @@ class LambdaMART(BoostedTrees):
         Most sweeps over the trees after the last round: each tree takes the factor, up to 10, with
         which the measure on the training data is best while the others stand. It ends when a sweep
         improves nothing, and never makes the training measure worse.
-    row_fraction, feature_fraction : float or "auto"
+    row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
-        its split (Gao et al. 2009, section 5.3). "auto" is 0.5 and 0.3 for training data of less
-        than 100,000 documents, and 1 otherwise.
+        its split (Gao et al. 2009, section 5.3). A `row_fraction` of "auto" is 0.8 for training
+        data of less than 100,000 documents, and 1 otherwise.
     query_fraction : float
         Share of the queries that are drawn for every tree, to choose all its splits. The steps of
         its leaves are those of all documents.
@@ -97,8 +97,9 @@ class LambdaMART(BoostedTrees):
         Slope of the pair probability. It scales the scores and changes nothing else.
     truncation : int or "auto", optional
         Only pairs whose upper document is among the first so many ranks count, and a cut-off of the
-        measure that is above is moved there, for the λs alone. "auto" is three times the cut-off of
-        the measure, and at least 30. None: the measure as it stands.
+        measure that is above is moved there, for the λs alone. "auto" is six times the cut-off of
+        the measure and at least 60 for training data of less than 100,000 documents, otherwise
+        three times the cut-off and at least 30. None: the measure as it stands.
     normalize : bool
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
@@ -145,7 +146,7 @@ class LambdaMART(BoostedTrees):
         **BoostedTrees.constraints,
         "step": OneOf(("newton", "line_search")),
         "backfit": Whole(0),
-        "truncation": TRUNCATION,
+        "truncation": Whole(1, optional=True, words=("auto",)),
         "normalize": OneOf((True, False)),
         "noise": Real(0.0, or_low=True),
         "n_draws": Whole(1),
@@ -170,7 +171,7 @@ class LambdaMART(BoostedTrees):
         step: str = "newton",
         backfit: int = 0,
         row_fraction: float | str = "auto",
-        feature_fraction: float | str = "auto",
+        feature_fraction: float = 1.0,
         query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
@@ -227,20 +228,23 @@ class LambdaMART(BoostedTrees):
             dataset,
             keys,
             float(self.sigma),
-            truncation=self.truncation,
+            truncation=self._truncation(n_rows_of_all(dataset, communicator)),
             normalize=bool(self.normalize),
             noise=float(self.noise),
             n_draws=int(self.n_draws),
             seed=self._seed,
         )
 
-    def _chosen(self, growth: GrowthParameters) -> dict[str, float]:
-        chosen = super()._chosen(growth)
+    def _truncation(self, n_rows: int) -> int | None:
+        """How deep the λs go."""
         if self.truncation == "auto":
-            depth = truncation_of(measure(self.measure), "auto")
-            if depth is not None:
-                chosen["truncation"] = depth
-        return chosen
+            return auto_truncation(measure(self.measure), n_rows)
+        return None if self.truncation is None else int(self.truncation)
+
+    def _chosen(self, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
+        chosen = super()._chosen(growth, n_rows)
+        depth = self._truncation(n_rows)
+        return {**chosen, "truncation": depth} if self.truncation == "auto" and depth else chosen
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset

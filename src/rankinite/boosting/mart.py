@@ -77,7 +77,7 @@ class MART(BoostedTrees):
         max_bins: int = 255,
         split: str = "least_squares",
         row_fraction: float | str = 1.0,
-        feature_fraction: float | str = 1.0,
+        feature_fraction: float = 1.0,
         query_fraction: float = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,

@@ -93,8 +93,8 @@ RANKER_OPTIONS = {
         str,
         "auto",
         _LEARN,
-        "How many of the first ranks pairs count for: a number, auto (three times the cut-off of "
-        "the measure, at least 30) or none (the measure as it stands).",
+        "How many of the first ranks pairs count for: a number, auto (some times the cut-off of "
+        "the measure) or none (the measure as it stands).",
         others={"lambdaboost": "none", "lambdarank": "none"},
     ),
     "normalize": RankerOption(
@@ -164,15 +164,11 @@ RANKER_OPTIONS = {
         str,
         "auto",
         _TREES,
-        "Share of the documents drawn at every node; auto: 0.5 of fewer than 100,000 documents.",
+        "Share of the documents drawn at every node; auto: 0.8 of fewer than 100,000.",
         others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "feature_fraction": RankerOption(
-        str,
-        "auto",
-        _TREES,
-        "Share of the features drawn at every node; auto: 0.3 for fewer than 100,000 documents.",
-        others={"mart": "1.0", "mcrank": "1.0"},
+        float, "1.0", _TREES, "Share of the features drawn at every node."
     ),
     "query_fraction": RankerOption(
         float, "1.0", _TREES, "Share of the queries drawn for every tree."
@@ -262,7 +258,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
-    for name in ("truncation", "row_fraction", "feature_fraction"):
+    for name in ("truncation", "row_fraction"):
         if name in given:
             given[name] = _number_or_word(given[name])
     if "valid_measure" in given:

@@ -50,9 +50,9 @@ class LambdaGradients:
     query_weight : ndarray of float64, shape (n_queries,), optional
         Multiplies those of all documents of a query.
     sigma : float
-    truncation : int or "auto", optional
+    truncation : int, optional
         Only pairs whose upper document is among the first so many ranks count, and a cut-off of the
-        measure that is above is moved there; see `truncation_of`. None: the measure as it stands.
+        measure that is above is moved there. None: the measure as it stands.
     normalize : bool
     noise : float
         Scale of the Gumbel noise that is added to the scores, in units of 1/σ.
@@ -72,7 +72,7 @@ class LambdaGradients:
         weight: np.ndarray | None = None,
         query_weight: np.ndarray | None = None,
         sigma: float = 1.0,
-        truncation: int | str | None = None,
+        truncation: int | None = None,
         normalize: bool = False,
         noise: float = 0.0,
         n_draws: int = 1,
@@ -81,7 +81,6 @@ class LambdaGradients:
         self.offsets = offsets
         self.seed = seed
         self._factor = _document_factor(weight, query_weight, np.diff(offsets))
-        truncation = truncation_of(measure, truncation)
         if truncation is not None:
             if isinstance(measure, BuiltIn):
                 measure.judge(labels, offsets)  # what is wrong with labels is told of this measure
@@ -189,17 +188,6 @@ class LambdaGradients:
 
     def _pair_weight(self, scores: np.ndarray) -> np.ndarray:
         return np.ones(len(scores)) if self._factor is None else self._factor
-
-
-def truncation_of(measure: Measure, truncation: int | str | None) -> int | None:
-    """How deep λs go: "auto" is three times the measure's cut-off, and at least 30.
-
-    A document that the measure does not see yet has no force that could bring it up, unless the λs
-    look further down than the measure does.
-    """
-    if truncation != "auto":
-        return truncation  # type: ignore[return-value]
-    return None if measure.cut_off is None else max(3 * measure.cut_off, 30)
 
 
 def _document_factor(

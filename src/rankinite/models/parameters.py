@@ -71,6 +71,3 @@ class OneOf:
 
 
 Constraint = Whole | Real | OneOf
-
-# How deep the λs of a ranker go.
-TRUNCATION = Whole(1, optional=True, words=("auto",))

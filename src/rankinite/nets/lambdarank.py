@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from rankinite.data import Dataset
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.measures.evaluation import Evaluator
-from rankinite.models.parameters import TRUNCATION, Constraint, OneOf
+from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.nets.net_ranker import NetRanker
 from rankinite.nets.objectives import LambdaRankObjective, TrainingRows
 
@@ -36,7 +36,7 @@ class LambdaRank(NetRanker):
         when to stop and what was best.
     sigma : float
         Slope of the pair probability.
-    truncation : int or "auto", optional
+    truncation : int, optional
         How deep the λs go; see `LambdaMART`.
     normalize : bool
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, as
@@ -53,7 +53,7 @@ class LambdaRank(NetRanker):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **NetRanker.constraints,
-        "truncation": TRUNCATION,
+        "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
 
@@ -70,7 +70,7 @@ class LambdaRank(NetRanker):
         patience: int = 20,
         valid_measure: MeasuresLike | None = None,
         sigma: float = 1.0,
-        truncation: int | str | None = None,
+        truncation: int | None = None,
         normalize: bool = False,
         random_state: int | None = 0,
         n_threads: int | None = None,

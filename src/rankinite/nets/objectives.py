@@ -125,7 +125,7 @@ class LambdaRankObjective:
         rows: TrainingRows,
         measure: Measure,
         sigma: float,
-        truncation: int | str | None,
+        truncation: int | None,
         normalize: bool,
     ) -> None:
         self._rows = rows

@@ -15,7 +15,7 @@ from rankinite.data.grouping import group
 from rankinite.errors import DataError, ParameterError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, measure
-from rankinite.models.parameters import TRUNCATION, OneOf, Real, Whole
+from rankinite.models.parameters import OneOf, Real, Whole
 from rankinite.order._canonical_kernels import value_hashes
 from rankinite.order._row_key_kernels import content_keys
 from rankinite.order.row_keys import bits
@@ -64,7 +64,7 @@ class LambdaLoss(torch.nn.Module):
         A measure that takes its scale from the data must have it fixed, because a loss sees one
         batch at a time: ``"err@10:max_label=4"``.
     sigma : float
-    truncation : int or "auto", optional
+    truncation : int, optional
         How deep the λs go; see `LambdaMART`.
     normalize : bool
         Divide |ΔZ| by the gap between the scores and compress each query's sum, as `LambdaMART`
@@ -92,13 +92,13 @@ class LambdaLoss(torch.nn.Module):
         measure: str | Measure = "ndcg@10",
         *,
         sigma: float = 1.0,
-        truncation: int | str | None = None,
+        truncation: int | None = None,
         normalize: bool = False,
         seed: int = 0,
     ) -> None:
         super().__init__()
         Real(0.0).check("sigma", sigma)
-        TRUNCATION.check("truncation", truncation)
+        Whole(1, optional=True).check("truncation", truncation)
         OneOf((True, False)).check("normalize", normalize)
         Whole(0, 2**63 - 1).check("seed", seed)
         self.measure = _fixed(measure)

@@ -18,7 +18,7 @@ from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State, read_model, write_model
-from rankinite.models.parameters import TRUNCATION, Constraint, OneOf, Whole
+from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import FAULTS, nested, unnested
 from rankinite.order.canonical import Canonical, canonical
@@ -88,7 +88,7 @@ class TorchRanker(Learner):
         "n_epochs": Whole(1),
         "queries_per_step": Whole(1),
         "standardize": OneOf((True, False)),
-        "truncation": TRUNCATION,
+        "truncation": Whole(1, optional=True),
         "normalize": OneOf((True, False)),
     }
     _rounds: ClassVar[str] = "n_epochs"
@@ -110,7 +110,7 @@ class TorchRanker(Learner):
         learning_rate: float = 0.001,
         standardize: bool = True,
         sigma: float = 1.0,
-        truncation: int | str | None = None,
+        truncation: int | None = None,
         normalize: bool = False,
         base_model: Any = None,
         early_stopping: int | None = None,
