@@ -207,4 +207,4 @@ def test_nothing_to_learn():
 def test_sweeps_are_told(capsys):
     train = rk.artificial(n_queries=10, n_docs=10, n_features=4)
     rk.LambdaMART(n_estimators=3, backfit=1, min_samples_leaf=2, verbose=1).fit(train)
-    assert "back-fitting, sweep 1/1: ndcg@10 0." in capsys.readouterr().err
+    assert "back-fitting the trees, sweep 1/1: ndcg@10 0." in capsys.readouterr().err

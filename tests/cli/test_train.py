@@ -313,7 +313,7 @@ def test_long_silent_phases_are_told(run, files, tmp_path, monkeypatch):
     words = ("--model", tmp_path / "m.rk", "--backfit", 1, *SMALL)
     result = run("train", files / "train.txt", *words)
     assert f"reading {files / 'train.txt'}, 0 MB\n" in result.err
-    assert "back-fitting the trees, at most 1 sweeps\n" in result.err
+    assert "back-fitting the trees, sweep 1/1: ndcg@10 0." in result.err
     quiet = run("train", files / "train.txt", *words, "--force", "--quiet")
     assert quiet.err == ""
 

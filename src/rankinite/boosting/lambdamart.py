@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -274,7 +273,7 @@ class LambdaMART(BoostedTrees):
         super()._take(rounds, n_rounds)
         self.backfit_history_ = []
 
-    def _refine(self, rounds: TreeRounds, dataset: Dataset) -> None:
+    def _refine(self, rounds: TreeRounds, dataset: Dataset, tell: Callable[[str], None]) -> None:
         trees = rounds.trees(self.n_rounds_)
         # On data without anything to learn there is no measure to search either.
         if self.backfit == 0 or all(np.ptp(tree.value) == 0.0 for tree in trees):
@@ -284,9 +283,8 @@ class LambdaMART(BoostedTrees):
         fitting = Backfitting(trees, binned, before, LineSearcher(self.measure, dataset))
         self.backfit_history_ = [fitting.value]
         for n_done in range(self.backfit):
-            if self.verbose:
-                told = f"{self.measure} {fitting.value:.4f} on the training data"
-                print(f"back-fitting, sweep {n_done + 1}/{self.backfit}: {told}", file=sys.stderr)
+            value = f"{self.measure} {fitting.value:.4f} on the training data"
+            tell(f"back-fitting the trees, sweep {n_done + 1}/{self.backfit}: {value}")
             if not fitting.sweep():
                 break
             # Together, so that an interrupt finds the model of whole sweeps.

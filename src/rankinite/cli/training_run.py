@@ -21,20 +21,7 @@ if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
     from rankinite.data import Dataset
     from rankinite.measures import Evaluation
-    from rankinite.training import Callback, Checkpoint, Learner, Run
-
-
-class _BackfitNotice:
-    """Says after the last tree that there is more to do."""
-
-    def __init__(self, n_sweeps: int) -> None:
-        self._n_sweeps = n_sweeps
-
-    def after_round(self, run: Run) -> bool:
-        return False
-
-    def finish(self, run: Run) -> None:
-        tell(f"back-fitting the trees, at most {self._n_sweeps} sweeps")
+    from rankinite.training import Callback, Checkpoint, Learner
 
 
 @dataclass
@@ -76,9 +63,6 @@ class TrainingRun:
         shown = None if quiet else Progress()
         own = (shown, self.checkpoint, self.log)
         callbacks: list[Callback] = [each for each in own if each is not None]
-        n_sweeps = self.ranker.get_params(deep=False).get("backfit", 0)
-        if n_sweeps and not quiet:
-            callbacks.append(_BackfitNotice(n_sweeps))
         started = time.perf_counter()
         try:
             with warnings.catch_warnings(), labels_located(train_files, self.data):

@@ -188,11 +188,15 @@ class Progress:
         """Close the bar, or write the last line."""
         self._try(self._end, run)
 
-    def _try(self, show: Callable[[Run], None], run: Run) -> None:
+    def tell(self, text: str) -> None:
+        """Write a line of what comes after the last round."""
+        self._try(lambda line: print(line, file=self.stream, flush=True), text)
+
+    def _try(self, show: Callable[[Any], None], what: Any) -> None:
         if self._ended:
             return
         try:
-            show(run)
+            show(what)
         except (OSError, ValueError) as error:  # of a stream that is broken, closed, or ASCII
             self._ended = True
             _warn(f"progress is no longer shown: {error}")

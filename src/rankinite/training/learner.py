@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -218,7 +218,13 @@ class Learner(Ranker):
                 keep()
                 if self.early_stopping is not None:
                     self._take(rounds, self.best_iteration_)
-        self._refine(rounds, dataset)
+
+        def tell(text: str) -> None:
+            for each in (*own, *callbacks):
+                if isinstance(each, Progress):
+                    each.tell(text)
+
+        self._refine(rounds, dataset, tell)
         return run
 
     @abstractmethod
@@ -256,8 +262,11 @@ class Learner(Ranker):
         """
         raise NotImplementedError("this learner refuses to resume")
 
-    def _refine(self, rounds: Any, dataset: Dataset) -> None:
-        """Change what was kept, after the last round of a run that was not broken off."""
+    def _refine(self, rounds: Any, dataset: Dataset, tell: Callable[[str], None]) -> None:
+        """Change what was kept, after the last round of a run that was not broken off.
+
+        `tell` shows how far it is, to those who watch.
+        """
 
     @abstractmethod
     def _own_state(self) -> tuple[State, Arrays]:
