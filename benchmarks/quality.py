@@ -293,7 +293,7 @@ PEERS: dict[str, Learned] = {
 }
 LEARNERS: dict[str, Learned] = {
     "rankinite": rankinite(),
-    "papers": rankinite(split="least_squares", normalize=False),
+    "papers": rankinite(split="least_squares", normalize=False, truncation=None, row_fraction=1.0),
     **PEERS,
 }
 

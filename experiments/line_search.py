@@ -18,6 +18,7 @@ from typing import Any
 
 import rankinite as rk
 from rankinite.plots.figures import check_plot, new_figure, write_figure
+from table import AS_IN_PAPERS
 
 QUERIES = (10_000, 10_000)
 WIDTH = 3**0.5
@@ -80,21 +81,19 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=TREES)
     parser.add_argument("--leaves", type=int, default=LEAVES)
     parser.add_argument("--learning-rate", type=float, default=1.0)
-    parser.add_argument("--normalize", action=argparse.BooleanOptionalAction, default=False)
+    parser.add_argument("--as-it-comes", action="store_true", help="with λs and splits of today")
     parser.add_argument("--plot", type=Path, default=Path("line_search.png"), help=".png or .svg")
     arguments = parser.parse_args()
     check_plot(arguments.plot)
     train, test = rk.artificial(n_queries=arguments.queries, width=arguments.width)
-    curves = train_all(
-        train,
-        test,
-        {
-            "n_estimators": arguments.trees,
-            "max_leaf_nodes": arguments.leaves,
-            "learning_rate": arguments.learning_rate,
-            "normalize": arguments.normalize,
-        },
-    )
+    settings: dict[str, Any] = {
+        "n_estimators": arguments.trees,
+        "max_leaf_nodes": arguments.leaves,
+        "learning_rate": arguments.learning_rate,
+    }
+    if not arguments.as_it_comes:
+        settings |= AS_IN_PAPERS
+    curves = train_all(train, test, settings)
     print(table(curves))
     draw(curves, arguments.plot)
     print(f"plot: {arguments.plot}")
