@@ -120,6 +120,7 @@ LEARNERS = {
         normalize=False,
         truncation=None,
         row_fraction=1.0,
+        noise=0.0,
     ),
 }
 

@@ -16,6 +16,7 @@ AS_IN_PAPERS = {
     "normalize": False,
     "truncation": None,
     "row_fraction": 1.0,
+    "noise": 0.0,
 }
 
 

@@ -119,14 +119,15 @@ def test_fractions_learn_and_a_fraction_of_one_is_all(fraction):
 def test_auto_says_what_it_chose(tmp_path, monkeypatch):
     train, _ = train_and_valid()
     few = rk.LambdaMART(n_estimators=2).fit(train)
-    told = {"row_fraction": 0.8, "truncation": 60}
+    told = {"row_fraction": 0.65, "truncation": 60, "noise": 0.5}
     assert few.chosen_ == told
     same = rk.LambdaMART(n_estimators=2, **told).fit(train)
     assert np.array_equal(few.predict(train), same.predict(train))
     few.save(tmp_path / "few.rk")
     assert rk.load(tmp_path / "few.rk").chosen_ == few.chosen_
     monkeypatch.setattr("rankinite.boosting.auto.MANY_ROWS", train.n_rows)
-    assert rk.LambdaMART("map", n_estimators=2).fit(train).chosen_ == {"row_fraction": 1.0}
+    many = rk.LambdaMART("map", n_estimators=2).fit(train)
+    assert many.chosen_ == {"row_fraction": 1.0, "noise": 0.0}
     assert rk.MART(n_estimators=2).fit(train).chosen_ == {}
     assert rk.MART(n_estimators=2, row_fraction="auto").fit(train).chosen_ == {"row_fraction": 1.0}
 

@@ -51,7 +51,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
     assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
     params = rk.load(path).get_params()
     assert [params[name] for name in ("truncation", "row_fraction")] == ["auto", "auto"]
-    none = ("--truncation", "none", "--row-fraction", "1")
+    none = ("--truncation", "none", "--row-fraction", "1", "--noise", "0")
     assert run("train", files / "train.txt", "--model", path, *SMALL, *none, "--force").code == 0
     assert rk.load(path).get_params()["truncation"] is None
     assert rk.load(path).chosen_ == {}
@@ -74,7 +74,7 @@ def test_back_fitting_is_told(run, files, tmp_path):
 def test_quiet_prints_the_result_only(run, files, tmp_path):
     result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
     assert result.err == ""
-    auto = "auto: --row-fraction 0.8, --truncation 60"
+    auto = "auto: --row-fraction 0.65, --truncation 60, --noise 0.5"
     assert result.out == f"LambdaMART with 6 trees\n{auto}\nmodel: {tmp_path / 'm.rk'}\n"
 
 

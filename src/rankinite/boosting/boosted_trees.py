@@ -114,10 +114,10 @@ class BoostedTrees(Learner):
         if self.query_fraction < 1.0:
             fraction = float(self.query_fraction)
             stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
-        chosen = self._chosen(growth, n_rows_of_all(dataset, communicator))
+        chosen = self._chosen(dataset, growth, n_rows_of_all(dataset, communicator))
         return TreeRounds(stage, data, objective.link, start, chosen)
 
-    def _chosen(self, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
+    def _chosen(self, dataset: Dataset, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
         """What parameters that are "auto" have come to."""
         return {"row_fraction": growth.row_fraction} if self.row_fraction == "auto" else {}
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
-from rankinite.boosting.auto import auto_truncation
+from rankinite.boosting.auto import auto_noise, auto_truncation
 from rankinite.boosting.backfitting import Backfitting
 from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds, n_rows_of_all
 from rankinite.boosting.line_stage import LineSearchStage
@@ -37,7 +37,7 @@ class LambdaMART(BoostedTrees):
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
     says what is watched on validation data without preferences, `normalize` does nothing, and
-    `truncation`, `backfit` and the line search are refused.
+    `truncation`, `noise`, `backfit` and the line search are refused.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class LambdaMART(BoostedTrees):
         improves nothing, and never makes the training measure worse.
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
-        its split (Gao et al. 2009, section 5.3). A `row_fraction` of "auto" is 0.8 for training
+        its split (Gao et al. 2009, section 5.3). A `row_fraction` of "auto" is 0.65 for training
         data of less than 100,000 documents, and 1 otherwise.
     query_fraction : float
         Share of the queries that are drawn for every tree, to choose all its splits. The steps of
@@ -103,9 +103,10 @@ class LambdaMART(BoostedTrees):
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
         papers as they stand.
-    noise : float
+    noise : float or "auto"
         Scale of the Gumbel noise, in units of 1/σ, that is added to the scores before the λs are
         taken, so that they are an average over rankings that might as well have been. 0: none.
+        "auto" is 0.5 for training data of less than 100,000 documents, and 0 otherwise.
     n_draws : int
         Draws of the noise a tree, over which λ and w are averaged.
     random_state : int or None
@@ -147,7 +148,7 @@ class LambdaMART(BoostedTrees):
         "backfit": Whole(0),
         "truncation": Whole(1, optional=True, words=("auto",)),
         "normalize": OneOf((True, False)),
-        "noise": Real(0.0, or_low=True),
+        "noise": Real(0.0, or_low=True, words=("auto",)),
         "n_draws": Whole(1),
     }
 
@@ -178,7 +179,7 @@ class LambdaMART(BoostedTrees):
         sigma: float = 1.0,
         truncation: int | str | None = "auto",
         normalize: bool = True,
-        noise: float = 0.0,
+        noise: float | str = "auto",
         n_draws: int = 4,
         random_state: int | None = 0,
         n_threads: int | None = None,
@@ -216,20 +217,23 @@ class LambdaMART(BoostedTrees):
     ) -> Objective:
         if dataset.preferences is not None:
             self._refuse_searches()
-            if self.truncation not in (None, "auto"):
-                raise ParameterError(
-                    f"truncation={self.truncation} does not apply to preference pairs, which all "
-                    "count: leave it out"
-                )
+            for name, without in (("truncation", (None, "auto")), ("noise", (0, "auto"))):
+                value = getattr(self, name)
+                if value not in without:
+                    raise ParameterError(
+                        f"{name}={value} does not apply to preference pairs, which all count as "
+                        "they are: leave it out"
+                    )
             return PreferenceObjective(dataset.preferences, dataset.query_weight, float(self.sigma))
+        n_rows = n_rows_of_all(dataset, communicator)
         return RankingObjective(
             measure(self.measure).resolve(dataset.labels),
             dataset,
             keys,
             float(self.sigma),
-            truncation=self._truncation(n_rows_of_all(dataset, communicator)),
+            truncation=self._truncation(n_rows),
             normalize=bool(self.normalize),
-            noise=float(self.noise),
+            noise=self._noise(n_rows),
             n_draws=int(self.n_draws),
             seed=self._seed,
         )
@@ -240,10 +244,20 @@ class LambdaMART(BoostedTrees):
             return auto_truncation(measure(self.measure), n_rows)
         return None if self.truncation is None else int(self.truncation)
 
-    def _chosen(self, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
-        chosen = super()._chosen(growth, n_rows)
+    def _noise(self, n_rows: int) -> float:
+        """The scale of the noise."""
+        return auto_noise(n_rows) if self.noise == "auto" else float(self.noise)
+
+    def _chosen(self, dataset: Dataset, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
+        chosen = super()._chosen(dataset, growth, n_rows)
+        if dataset.preferences is not None:
+            return chosen
         depth = self._truncation(n_rows)
-        return {**chosen, "truncation": depth} if self.truncation == "auto" and depth else chosen
+        if self.truncation == "auto" and depth is not None:
+            chosen["truncation"] = depth
+        if self.noise == "auto":
+            chosen["noise"] = self._noise(n_rows)
+        return chosen
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset

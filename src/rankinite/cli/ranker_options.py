@@ -105,7 +105,11 @@ RANKER_OPTIONS = {
         others={"lambdaboost": "no-normalize", "lambdarank": "no-normalize"},
     ),
     "noise": RankerOption(
-        float, "0.0", _STEPS, "Scale of the noise at which lambdamart takes its lambdas."
+        str,
+        "auto",
+        _STEPS,
+        "Scale of the noise at which lambdamart takes its lambdas; auto: 0.5 for fewer than "
+        "100,000 documents.",
     ),
     "n_draws": RankerOption(int, "4", _STEPS, "Draws of the noise a tree."),
     "n_estimators": RankerOption(
@@ -164,7 +168,7 @@ RANKER_OPTIONS = {
         str,
         "auto",
         _TREES,
-        "Share of the documents drawn at every node; auto: 0.8 of fewer than 100,000.",
+        "Share of the documents drawn at every node; auto: 0.65 of fewer than 100,000.",
         others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "feature_fraction": RankerOption(
@@ -258,7 +262,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
-    for name in ("truncation", "row_fraction"):
+    for name in ("truncation", "row_fraction", "noise"):
         if name in given:
             given[name] = _number_or_word(given[name])
     if "valid_measure" in given:
