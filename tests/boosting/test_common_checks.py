@@ -32,7 +32,7 @@ SUBJECTS = [
     lambdamart("map, papers' λ", measure="map", normalize=False, sigma=0.5),
     lambdamart("mrr, truncated", measure="mrr", truncation=4, min_samples_leaf=2),
     lambdamart("p@5, fractions", measure="p@5", row_fraction=0.7, feature_fraction=0.6),
-    lambdamart("pairs", random=False, measure="pairs", row_fraction=1.0),
+    lambdamart("pairs", random=False, measure="pairs", row_fraction=1.0, noise=0),
     lambdamart("noise", noise=1.0, n_draws=3, split="newton"),
     lambdamart(
         "regularised",

@@ -19,7 +19,7 @@ from tests.naive import line_search as naive
 from tests.subjects import quiet, same, saved
 
 BASE = np.linspace(-1, 1, 8)
-WHOLE = {"step": "line_search", "learning_rate": 1.0, "truncation": None}
+WHOLE = {"step": "line_search", "learning_rate": 1.0, "truncation": None, "noise": 0.0}
 
 
 def make(**params):

@@ -24,7 +24,7 @@ def auto_row_fraction(n_rows: int) -> float:
 
 
 def auto_noise(n_rows: int) -> float:
-    """Scale of the noise at which λs are taken; it costs time, which few documents take little of."""
+    """Scale of the noise at which λs are taken. It costs time, and few documents take little."""
     return NOISE if n_rows < MANY_ROWS else 0.0
 
 
