@@ -57,20 +57,24 @@ def _add_gathered(words, rows, cells, sums):
 
 
 @kernel()
-def _unpack(packed, w_bits, cell_count_bits, count_bits, histogram):
-    """Move sums of three fields into the two channels of a histogram, and clear them.
+def _unpack(packed, w_bits, cell_count_bits, count_bits, histogram, add):
+    """Write sums of three fields to the two channels of a histogram, or add them.
 
     The fields below Σλ are never negative, so shifting them out leaves Σλ itself.
     """
     counts = (np.int64(1) << cell_count_bits) - 1
     weights = (np.int64(1) << w_bits) - 1
     first, second = histogram[0], histogram[1]
-    for k in range(packed.shape[0]):
-        cell = packed[k]
-        above = cell >> cell_count_bits
-        first[k] += ((above >> w_bits) << count_bits) + (cell & counts)
-        second[k] += above & weights
-        packed[k] = 0
+    if add:
+        for k in range(packed.shape[0]):
+            above = packed[k] >> cell_count_bits
+            first[k] += ((above >> w_bits) << count_bits) + (packed[k] & counts)
+            second[k] += above & weights
+    else:
+        for k in range(packed.shape[0]):
+            above = packed[k] >> cell_count_bits
+            first[k] = ((above >> w_bits) << count_bits) + (packed[k] & counts)
+            second[k] = above & weights
 
 
 @kernel()
@@ -78,15 +82,17 @@ def _add_three_fields(
     words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
 ):
     """Sum cells of three fields, unpacking them before a field can overflow."""
-    packed = np.zeros(histogram.shape[1], np.int64)
+    packed = np.empty(histogram.shape[1], np.int64)
     n = cells.shape[0]
-    for start in range(0, n, rows_at_most):
+    # At least once, also without rows.
+    for start in range(0, max(n, 1), rows_at_most):
         stop = min(start + rows_at_most, n)
+        _clear(packed)
         if rows.shape[0] == 0:
             _add_rows(words[start:stop], cells[start:stop], packed)
         else:
             _add_gathered(words, rows[start:stop], cells[start:stop], packed)
-        _unpack(packed, w_bits, cell_count_bits, count_bits, histogram)
+        _unpack(packed, w_bits, cell_count_bits, count_bits, histogram, start > 0)
 
 
 @kernel()
@@ -104,13 +110,13 @@ def _add_up(partial, block, histogram):
 @kernel()
 def _add_part(words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram):
     """The histogram of one part of the rows in one block; no `rows` means that all are there."""
-    for channel in range(histogram.shape[0]):
-        _clear(histogram[channel])
     if w_bits > 0:
         _add_three_fields(
             words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
         )
-    elif rows.shape[0] == 0:
+        return
+    _clear(histogram[0])
+    if rows.shape[0] == 0:
         _add_rows(words, cells, histogram[0])
     else:
         _add_gathered(words, rows, cells, histogram[0])
