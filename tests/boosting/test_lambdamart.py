@@ -140,9 +140,10 @@ def test_auto_says_what_it_chose(tmp_path, monkeypatch):
     ],
 )
 def test_how_deep_auto_goes(spec, few, many):
-    from rankinite.boosting.auto import MANY_ROWS, auto_truncation
+    from rankinite.boosting.auto import MANY_ROWS, auto_values
 
-    found = [auto_truncation(rk.measure(spec), n) for n in (MANY_ROWS - 1, MANY_ROWS)]
+    sizes = (MANY_ROWS - 1, MANY_ROWS)
+    found = [auto_values(n, rk.measure(spec))["truncation"] for n in sizes]
     assert found == [few, many]
 
 

@@ -3,7 +3,7 @@
 `benchmarks/quality.py` is where the numbers come from. With few documents trees that see a part of
 them, at rankings that might as well have been, err in different ways, and their sum errs less; and
 every pair is needed, those far down the ranking too. Many documents have more to teach than can be
-learned from a part, and pairs near the top of their rankings teach it sooner.
+learned from a part, and pairs near the top of their rankings teach it sooner; and noise costs time.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ NOISE = 0.5
 DEEP, SHALLOW = (6, 60), (3, 30)
 
 
-def auto_row_fraction(n_rows: int) -> float:
-    """Share of the documents that a node of a tree sees."""
-    return ROW_FRACTION if n_rows < MANY_ROWS else 1.0
+def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]:
+    """What each parameter comes to if it is "auto".
 
-
-def auto_noise(n_rows: int) -> float:
-    """Scale of the noise at which λs are taken. It costs time, and few documents take little."""
-    return NOISE if n_rows < MANY_ROWS else 0.0
-
-
-def auto_truncation(measure: Measure, n_rows: int) -> int | None:
-    """How deep λs go; None if the measure has no cut-off of its own.
-
-    A document that the measure does not see yet has no force that could bring it up, unless the λs
-    look further down than the measure does.
+    Parameters
+    ----------
+    n_rows : int
+        Over all workers.
+    learned : Measure or None
+        None: what is learned is no measure, and there are no λs of one.
     """
-    if measure.cut_off is None:
-        return None
-    factor, least = DEEP if n_rows < MANY_ROWS else SHALLOW
-    return max(factor * measure.cut_off, least)
+    few = n_rows < MANY_ROWS
+    values: dict[str, float | None] = {"row_fraction": ROW_FRACTION if few else 1.0}
+    if learned is not None:
+        factor, least = DEEP if few else SHALLOW
+        # A document that the measure does not see yet has no force that could bring it up, unless
+        # the λs look further down than the measure does.
+        cut = learned.cut_off
+        values["truncation"] = None if cut is None else max(factor * cut, least)
+        values["noise"] = NOISE if few else 0.0
+    return values

@@ -5,19 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix
-from rankinite.boosting.auto import auto_row_fraction
+from rankinite.boosting.auto import auto_values
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.distributed import Communicator, Serial
+from rankinite.distributed import Communicator, Serial, total
 from rankinite.errors import ModelFileError, ParameterError
+from rankinite.measures import measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_named_numbers, saved_numbers
 from rankinite.models.file import Arrays, State
@@ -81,6 +82,7 @@ class BoostedTrees(Learner):
 
     forest_: Forest
     chosen_: dict[str, float]
+    _auto: dict[str, float | None]  # of the training that is under way
     _link: Link
 
     def check_params(self) -> None:
@@ -102,6 +104,9 @@ class BoostedTrees(Learner):
         communicator = Serial()
         binned = dataset.binned(self.max_bins)
         keys = self._row_keys(dataset, binned)
+        n_rows = total(dataset.n_rows, communicator)
+        learned = None if dataset.preferences is not None else measure(self.measure)
+        self._auto = auto_values(n_rows, learned)
         objective = self._objective(dataset, keys, communicator)
         start = objective.start()
         if self.base_model is not None:
@@ -109,17 +114,17 @@ class BoostedTrees(Learner):
         outputs = first_outputs(start, objective.link, before)
         data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), *outputs)
         growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
-        grower = Grower(binned, growth, keys, dataset.n_rows, communicator)
+        grower = Grower(binned, growth, keys, n_rows, communicator)
         stage = self._stage(objective, grower, outputs, dataset)
         if self.query_fraction < 1.0:
             fraction = float(self.query_fraction)
             stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
-        chosen = self._chosen(dataset, growth, n_rows_of_all(dataset, communicator))
-        return TreeRounds(stage, data, objective.link, start, chosen)
+        return TreeRounds(stage, data, objective.link, start)
 
-    def _chosen(self, dataset: Dataset, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
-        """What parameters that are "auto" have come to."""
-        return {"row_fraction": growth.row_fraction} if self.row_fraction == "auto" else {}
+    def _setting(self, name: str) -> Any:
+        """The value of a parameter that may be "auto"."""
+        given = getattr(self, name)
+        return self._auto[name] if given == "auto" else given
 
     def _watch(
         self, watched: Watched, before: np.ndarray, rounds: TreeRounds
@@ -128,7 +133,12 @@ class BoostedTrees(Learner):
         return bins, first_outputs(rounds.start, rounds.link, before)
 
     def _take(self, rounds: TreeRounds, n_rounds: int) -> None:
-        self._start, self._link, self.chosen_ = rounds.start, rounds.link, rounds.chosen
+        self._start, self._link = rounds.start, rounds.link
+        self.chosen_ = {
+            name: value
+            for name, value in self._auto.items()
+            if value is not None and getattr(self, name, None) == "auto"
+        }
         self.forest_ = Forest.from_trees(rounds.trees(n_rounds))
 
     def _earlier(self, other: Self, rounds: TreeRounds, run: Run) -> list[Trees]:
@@ -147,8 +157,6 @@ class BoostedTrees(Learner):
         return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
-        n_rows = n_rows_of_all(dataset, communicator)
-        by_size = self.row_fraction == "auto"
         return GrowthParameters(
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
@@ -156,7 +164,7 @@ class BoostedTrees(Learner):
             min_curvature_leaf=float(self.min_curvature_leaf),
             l2_regularization=float(self.l2_regularization),
             split=self.split,
-            row_fraction=auto_row_fraction(n_rows) if by_size else float(self.row_fraction),
+            row_fraction=float(self._setting("row_fraction")),
             feature_fraction=float(self.feature_fraction),
         )
 
@@ -229,21 +237,11 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
     ----------
     start : ndarray of float64, shape (n_outputs,)
         The outputs of every row before the first round, but for the base model.
-    chosen : dict
-        What parameters that are "auto" have come to.
     """
 
-    def __init__(
-        self,
-        stage: TreeStage,
-        fingerprint: str,
-        link: Link,
-        start: np.ndarray,
-        chosen: dict[str, float],
-    ) -> None:
+    def __init__(self, stage: TreeStage, fingerprint: str, link: Link, start: np.ndarray) -> None:
         super().__init__(stage, fingerprint, link)
         self.start = start
-        self.chosen = chosen
 
     @property
     def mapper(self) -> BinMapper:
@@ -253,11 +251,6 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
     def trees(self, n_rounds: int) -> list[Tree]:
         """The trees of the first rounds, within a round by output."""
         return [tree for trees in self.members[:n_rounds] for tree in trees]
-
-
-def n_rows_of_all(dataset: Dataset, communicator: Communicator) -> int:
-    """The number of rows over all workers."""
-    return int(communicator.sum(np.array([dataset.n_rows]))[0])
 
 
 def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarray:

@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
-from rankinite.boosting.auto import auto_noise, auto_truncation
 from rankinite.boosting.backfitting import Backfitting
-from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds, n_rows_of_all
+from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds
 from rankinite.boosting.line_stage import LineSearchStage
 from rankinite.boosting.objectives import Objective, PreferenceObjective, RankingObjective
 from rankinite.boosting.tree_stage import TreeStage
@@ -24,7 +23,7 @@ from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.order.row_keys import row_keys_with_pairs
-from rankinite.trees import Forest, Grower, GrowthParameters
+from rankinite.trees import Forest, Grower
 
 
 class LambdaMART(BoostedTrees):
@@ -225,39 +224,17 @@ class LambdaMART(BoostedTrees):
                         "they are: leave it out"
                     )
             return PreferenceObjective(dataset.preferences, dataset.query_weight, float(self.sigma))
-        n_rows = n_rows_of_all(dataset, communicator)
         return RankingObjective(
             measure(self.measure).resolve(dataset.labels),
             dataset,
             keys,
             float(self.sigma),
-            truncation=self._truncation(n_rows),
+            truncation=self._setting("truncation"),
             normalize=bool(self.normalize),
-            noise=self._noise(n_rows),
+            noise=float(self._setting("noise")),
             n_draws=int(self.n_draws),
             seed=self._seed,
         )
-
-    def _truncation(self, n_rows: int) -> int | None:
-        """How deep the λs go."""
-        if self.truncation == "auto":
-            return auto_truncation(measure(self.measure), n_rows)
-        return None if self.truncation is None else int(self.truncation)
-
-    def _noise(self, n_rows: int) -> float:
-        """The scale of the noise."""
-        return auto_noise(n_rows) if self.noise == "auto" else float(self.noise)
-
-    def _chosen(self, dataset: Dataset, growth: GrowthParameters, n_rows: int) -> dict[str, float]:
-        chosen = super()._chosen(dataset, growth, n_rows)
-        if dataset.preferences is not None:
-            return chosen
-        depth = self._truncation(n_rows)
-        if self.truncation == "auto" and depth is not None:
-            chosen["truncation"] = depth
-        if self.noise == "auto":
-            chosen["noise"] = self._noise(n_rows)
-        return chosen
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankinite.data import Preferences, Queries
-from rankinite.distributed import Communicator
+from rankinite.distributed import Communicator, total
 from rankinite.errors import DataError, LabelError
 from rankinite.lambdas import LambdaGradients, PreferenceGradients
 from rankinite.measures import ERR, Measure
@@ -251,7 +251,7 @@ def _refuse(labels: np.ndarray, wrong: np.ndarray, advice: str) -> None:
 
 def exact_sum(values: np.ndarray, communicator: Communicator) -> float:
     """Σ values over all workers, from integers: the same in any order of the rows."""
-    n_rows = int(communicator.sum(np.array([len(values)]))[0])
+    n_rows = total(len(values), communicator)
     rows = np.arange(len(values), dtype=np.uint32)
     whole = (rows, np.array([0]), np.array([len(values)]))
     terms = gradients(values, communicator)

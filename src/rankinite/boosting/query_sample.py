@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankinite._ranges import ranges
-from rankinite.distributed import Communicator
+from rankinite.distributed import Communicator, total
 from rankinite.trees import draw_rows, share_of_words
 
 
@@ -36,7 +36,7 @@ class QuerySample:
         queries = np.arange(len(self._keys), dtype=np.uint32)
         scratch = np.empty_like(queries)
         drawn = scratch[: draw_rows(queries, self._keys, seed, self._limit, scratch)]
-        if self._communicator.sum(np.array([len(drawn)]))[0] == 0:
+        if total(len(drawn), self._communicator) == 0:
             drawn = queries
         first = self._offsets[drawn]
         return ranges(first, self._offsets[drawn.astype(np.int64) + 1] - first).astype(np.uint32)

@@ -25,6 +25,11 @@ class Communicator(Protocol):
         """Element by element, the largest over all workers."""
 
 
+def total(count: int, communicator: Communicator) -> int:
+    """The sum of every worker's count."""
+    return int(communicator.sum(np.array([count]))[0])
+
+
 class Serial:
     """The communicator of a single process: every reduction is already done."""
 

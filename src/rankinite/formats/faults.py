@@ -7,15 +7,13 @@ So the file is looked through once more, by rows, when something in it was refus
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rankinite.formats.files import open_input
-from rankinite.formats.kinds import PARQUET, TSV, kind_of
-from rankinite.formats.tables import Roles
+from rankinite.formats.kinds import PARQUET, kind_of
+from rankinite.formats.tables import Roles, lines_of
 
 _TRUTHS = {"true", "false"}
 _OF_LABEL = "which is not a finite number: mend it, or leave the row out"
@@ -96,12 +94,7 @@ def _nulls() -> set[str]:
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, list[str]]]:
     """The header, and then the rows, each with its place."""
-    with open_input(path) as stream:
-        text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
-        rows = csv.reader(text, delimiter="\t" if kind_of(path) == TSV else ",")
-        for cells in rows:
-            if cells:
-                yield f"line {rows.line_num}", cells
+    return ((f"line {line}", cells) for line, cells in lines_of(path))
 
 
 def _parquet_rows(path: Path, roles: Roles) -> Iterator[tuple[str, list[str]]]:

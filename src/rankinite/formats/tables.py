@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv as csv_of_python
+import io
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -156,12 +159,22 @@ def read_ids(path: Path, column: str) -> np.ndarray:
         raise DataError(f"{path}: {error}") from error
 
 
-def line_of(path: Path, row: int) -> int:
-    """The line of a CSV file that holds a data row (from 0); empty lines are no rows."""
+def lines_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The header of a CSV file and its rows as texts, each with the line where it ends.
+
+    Empty lines are no rows.
+    """
     with open_input(path) as stream:
-        lines = stream.read().splitlines()
-    filled = [number for number, line in enumerate(lines, start=1) if line]
-    return filled[row + 1]
+        text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
+        rows = csv_of_python.reader(text, delimiter="\t" if kind_of(path) == TSV else ",")
+        for cells in rows:
+            if cells:
+                yield rows.line_num, cells
+
+
+def line_of(path: Path, row: int) -> int:
+    """The line of a CSV file that holds a data row (from 0)."""
+    return next(islice(lines_of(path), row + 1, None))[0]
 
 
 class TableSource:

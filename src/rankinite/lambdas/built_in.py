@@ -19,6 +19,7 @@ from rankinite.lambdas._query_kernels import (
     Setup,
     rank_queries,
 )
+from rankinite.lambdas.options import LambdaOptions
 from rankinite.measures import Judged
 from rankinite.measures.codes import LAYERED, LINEAR
 
@@ -78,22 +79,20 @@ class BuiltInLambdas:
         return costs
 
 
-def lay_out(
-    judged: Judged,
-    offsets: np.ndarray,
-    keys: np.ndarray,
-    *,
-    truncation: int | None,
-    sigma: float,
-    normalize: bool,
-    noise: float,
-    n_draws: int,
-) -> Setup:
+def lay_out(judged: Judged, offsets: np.ndarray, keys: np.ndarray, options: LambdaOptions) -> Setup:
     """Lay out what stays from round to round: the queries in the order of their grades."""
     general = None if judged.code in (LINEAR, LAYERED) else True
-    top = judged.top if truncation is None else min(judged.top, truncation)
+    top = judged.top if options.truncation is None else min(judged.top, options.truncation)
     settings = LambdaSettings(
-        general, judged.code, judged.discounts, judged.top, top, sigma, normalize, noise, n_draws
+        general,
+        judged.code,
+        judged.discounts,
+        judged.top,
+        top,
+        options.sigma,
+        options.normalize,
+        options.noise,
+        options.n_draws,
     )
     sizes = np.diff(offsets)
     query = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)

@@ -29,6 +29,7 @@ import numpy as np
 from rankinite._ranges import ranges
 from rankinite.lambdas._query_kernels import Round, Setup
 from rankinite.lambdas.built_in import BuiltInLambdas, lay_out
+from rankinite.lambdas.options import LambdaOptions
 from rankinite.lambdas.own_measure import OwnLambdas
 from rankinite.measures import BuiltIn, Measure
 from rankinite.order.canonical import Canonical
@@ -85,20 +86,15 @@ class LambdaGradients:
             if isinstance(measure, BuiltIn):
                 measure.judge(labels, offsets)  # what is wrong with labels is told of this measure
             measure = measure.deeper(truncation)
-        options: dict[str, Any] = {
-            "truncation": truncation,
-            "sigma": float(sigma),
-            "normalize": bool(normalize),
-            "noise": float(noise),
-            # Without noise all draws are the same.
-            "n_draws": int(n_draws) if noise > 0 else 1,
-        }
+        # Without noise all draws are the same.
+        draws = int(n_draws) if noise > 0 else 1
+        options = LambdaOptions(truncation, float(sigma), bool(normalize), float(noise), draws)
         self._lambdas: BuiltInLambdas | OwnLambdas
         if isinstance(measure, BuiltIn):
             judged = measure.judge(labels, offsets)
-            self._lambdas = BuiltInLambdas(lay_out(judged, offsets, keys, **options))
+            self._lambdas = BuiltInLambdas(lay_out(judged, offsets, keys, options))
         else:
-            self._lambdas = OwnLambdas(measure, labels, offsets, keys, **options)
+            self._lambdas = OwnLambdas(measure, labels, offsets, keys, options)
 
     @classmethod
     def on(cls, measure: Measure, order: Canonical, **options: Any) -> LambdaGradients:

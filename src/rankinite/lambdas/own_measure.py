@@ -13,6 +13,7 @@ from rankinite.lambdas._lambda_kernels import lambdas_from_deltas
 from rankinite.lambdas._noise_kernels import perturb
 from rankinite.lambdas._query_kernels import Round
 from rankinite.lambdas._ranking_kernels import rank_documents
+from rankinite.lambdas.options import LambdaOptions
 from rankinite.measures import Measure
 
 
@@ -34,11 +35,7 @@ class OwnLambdas:
     labels : ndarray of float64, shape (n_rows,)
     offsets : ndarray of int64, shape (n_queries + 1,)
     keys : ndarray of uint64, shape (n_rows,)
-    truncation : int, optional
-    sigma : float
-    normalize : bool
-    noise : float
-    n_draws : int
+    options : LambdaOptions
     """
 
     setup = None
@@ -49,22 +46,15 @@ class OwnLambdas:
         labels: np.ndarray,
         offsets: np.ndarray,
         keys: np.ndarray,
-        *,
-        truncation: int | None,
-        sigma: float,
-        normalize: bool,
-        noise: float,
-        n_draws: int,
+        options: LambdaOptions,
     ) -> None:
         self._measure = measure
         self._labels = labels
         self._offsets = offsets
         self._keys = keys
+        self._options = options
         longest = int(np.diff(offsets).max(initial=0))
-        self._top = longest if truncation is None else truncation
-        self._sigma = sigma
-        self._normalize = normalize
-        self._noise, self._n_draws = noise, n_draws
+        self._top = longest if options.truncation is None else options.truncation
 
     @property
     def blank(self) -> np.ndarray:
@@ -81,11 +71,11 @@ class OwnLambdas:
         """Write those of one query."""
         inside = slice(self._offsets[query], self._offsets[query + 1])
         at.lam[inside] = at.curvature[inside] = 0.0
-        for draw in range(self._n_draws):
+        for draw in range(self._options.n_draws):
             scores = at.scores[inside]
-            if self._noise > 0.0:
+            if self._options.noise > 0.0:
                 noisy = np.empty_like(scores)
-                scale = self._noise / self._sigma
+                scale = self._options.noise / self._options.sigma
                 perturb(scores, self._keys[inside], at.seed, draw, scale, noisy)
                 scores = noisy
             self._add(self._rank(query, scores, at.seed), at)
@@ -121,19 +111,19 @@ class OwnLambdas:
         rank_documents(scores, self._keys[first:last], seed, n, order, spare)
         ranked = labels[order]
         deltas = np.ascontiguousarray(self._measure.swap_deltas(ranked), np.float64)
-        return _Ranked(first + order, self._sigma * scores[order], ranked, deltas)
+        return _Ranked(first + order, self._options.sigma * scores[order], ranked, deltas)
 
     def _add(self, ranked: _Ranked | None, at: Round) -> None:
         if ranked is None:
             return
         rows, s, labels, deltas = ranked
         lam, curvature = np.zeros((2, len(rows)))
-        lambdas_from_deltas(deltas, s, labels, self._top, self._normalize, lam, curvature)
-        at.lam[rows] += self._sigma * lam / self._n_draws
-        at.curvature[rows] += self._sigma**2 * curvature / self._n_draws
+        lambdas_from_deltas(deltas, s, labels, self._top, self._options.normalize, lam, curvature)
+        at.lam[rows] += self._options.sigma * lam / self._options.n_draws
+        at.curvature[rows] += self._options.sigma**2 * curvature / self._options.n_draws
 
     def _cost(self, ranked: _Ranked | None, weight: np.ndarray) -> float:
         if ranked is None:
             return 0.0
         rows, s, labels, deltas = ranked
-        return cost_from_deltas(deltas, s, labels, weight[rows], self._top, self._normalize)
+        return cost_from_deltas(deltas, s, labels, weight[rows], self._top, self._options.normalize)

@@ -44,8 +44,8 @@ class BuiltIn(Measure):
 
     @property
     def cut_off(self) -> int | None:
-        """The k of all measures but precision, which is about its k and no other."""
-        return None if isinstance(self, Precision) else getattr(self, "k", None)
+        """The k of the measure, if it has one."""
+        return getattr(self, "k", None)
 
     def deeper(self, rank: int) -> BuiltIn:
         """The same measure with its cut-off at `rank`; as it is if it has none, or a lower one."""
@@ -249,6 +249,7 @@ class Precision(BuiltIn):
     """
 
     keyword: ClassVar[str] = "p"
+    cut_off: ClassVar[None] = None  # it is about its k and no other
     k: int
     relevant: float = 1
 

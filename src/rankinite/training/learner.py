@@ -18,7 +18,6 @@ from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.errors import (
     DataError,
-    ModelFileError,
     NothingLearnedWarning,
     ParameterError,
     RankiniteWarning,
@@ -27,23 +26,17 @@ from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure,
 from rankinite.measures.estimator_score import estimator_score
 from rankinite.measures.evaluation import labels_named, measure_list
 from rankinite.models.base_model import as_scorer, base_scores, check_base
-from rankinite.models.checked_state import (
-    saved_history,
-    saved_names,
-    saved_text,
-    saved_whole,
-)
-from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, Real, Whole
-from rankinite.models.ranker import Ranker, training_data
-from rankinite.models.storage import from_state, nested, to_state, unnested
+from rankinite.models.ranker import training_data
+from rankinite.models.storage import to_state
 from rankinite.order.seeds import seed_of
 from rankinite.training.callbacks import Checkpoint, Progress
 from rankinite.training.nothing_learned import why_nothing
-from rankinite.training.resuming import check_same_data, checkpoint_of, comparable
+from rankinite.training.resuming import check_same_data, checkpoint_of
 from rankinite.training.rounds import Rounds, train
-from rankinite.training.run import Callback, History, Run, as_callbacks
+from rankinite.training.run import Callback, Run, as_callbacks
+from rankinite.training.saved_learner import SavedLearner
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -59,7 +52,7 @@ from rankinite.training.watching import (
 _FREE_ON_RESUME = {"early_stopping", "backfit", "n_threads", "verbose", "base_model"}
 
 
-class Learner(Ranker):
+class Learner(SavedLearner):
     """A ranker that is trained in rounds on labelled queries.
 
     A subclass makes the rounds of its kind (`_prepare`), readies the sets that are watched for them
@@ -91,9 +84,6 @@ class Learner(Ranker):
     # The parameter that bounds the rounds, and what a round is called.
     _rounds: ClassVar[str] = "n_estimators"
     unit: ClassVar[str] = "tree"
-    # Parameters that are not in the model file as they stand. The number of threads belongs to the
-    # machine: the file of a model must not depend on it.
-    not_in_file: ClassVar[tuple[str, ...]] = ("base_model", "n_threads")
     # Whether the score is a sum over rounds, of which the first ones can score alone.
     sums_rounds: ClassVar[bool] = False
     # Whether a dataset that holds only bins is enough to train on.
@@ -106,16 +96,11 @@ class Learner(Ranker):
     measure: str | Measure
     valid_measure: MeasuresLike | None
     learning_rate: float
-    base_model: Any
     early_stopping: int | None
     sigma: float
-    random_state: int | None
     verbose: int
 
-    seed_: int
     _seed: int  # of the training that is under way
-    history_: History
-    best_iteration_: int
 
     def fit(
         self,
@@ -268,19 +253,6 @@ class Learner(Ranker):
         `tell` shows how far it is, to those who watch.
         """
 
-    @abstractmethod
-    def _own_state(self) -> tuple[State, Arrays]:
-        """What was learned, for the model file."""
-
-    @abstractmethod
-    def _restore(self, state: State, arrays: Arrays) -> None:
-        """Take back what `_own_state` gave; parameters, features and base are there already."""
-
-    @property
-    @abstractmethod
-    def n_rounds_(self) -> int:
-        """Rounds whose result the model keeps."""
-
     def _check_rounds(self, n_rounds: int | None) -> None:
         if not self.sums_rounds:
             super()._check_rounds(n_rounds)
@@ -397,69 +369,6 @@ class Learner(Ranker):
         if resume is None:
             return None
         return checkpoint_of(self, resume, free=_FREE_ON_RESUME | {self._rounds})
-
-    def to_state(self) -> tuple[State, Arrays]:
-        """What `from_state` takes: the state as JSON has it, and the arrays."""
-        params = self.get_params(deep=False)
-        params = {name: value for name, value in params.items() if name not in self.not_in_file}
-        own, arrays = self._own_state()
-        state = {
-            "params": comparable(params),
-            "n_features": self.n_features_in_,
-            "feature_names": self._feature_names,
-            "history": self.history_,
-            "best_iteration": self.best_iteration_,
-            "data": self._data_fingerprint,
-            "base": None,
-            **own,
-        }
-        if self.random_state is None:
-            state["seed"] = self.seed_
-        if self._base is not None:
-            state["base"], base_arrays = to_state(self._base)
-            arrays = arrays | nested("base", base_arrays)
-        return state, arrays
-
-    @classmethod
-    def from_state(cls, state: State, arrays: Arrays) -> Self:
-        """What was saved by `to_state`, after a check."""
-        base = None
-        if state["base"] is not None:
-            base = from_state(state["base"], unnested("base", arrays))
-        model = cls(**{**state["params"], "base_model": base})
-        # Not its own check, which would look at measures that only the trainer had.
-        super(Learner, model).check_params()
-        model.n_features_in_ = saved_whole(state, "n_features")
-        model._feature_names = saved_names(state, model.n_features_in_)
-        _check_base_fits(base, model.n_features_in_)
-        model.history_ = saved_history(state)
-        model.best_iteration_ = saved_whole(state, "best_iteration")
-        own = model.random_state
-        model.seed_ = saved_whole(state, "seed", 0, 2**63 - 1) if own is None else int(own)
-        model._base = base
-        model._data_fingerprint = saved_text(state, "data")
-        model._restore(state, arrays)
-        n_done = next(iter(_lengths(model.history_)), model.n_rounds_)
-        if model.best_iteration_ > n_done:
-            raise ModelFileError(
-                f"the model file says that round {model.best_iteration_} of {n_done} was the best: "
-                "save the model again"
-            )
-        return model
-
-
-def _lengths(history: History) -> list[int]:
-    """Numbers of rounds in a history; they should all be the same."""
-    return [len(values) for measures in history.values() for values in measures.values()]
-
-
-def _check_base_fits(base: Any, n_features: int) -> None:
-    n_known = getattr(base, "n_features_in_", n_features)
-    if n_known != n_features:
-        raise ModelFileError(
-            f"the base model in the model file has {n_known} features, and the model {n_features}: "
-            "save the model again"
-        )
 
 
 def _scores_before(base: Any, rows: Dataset) -> np.ndarray:

@@ -15,7 +15,7 @@ import numba
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
-from rankinite.distributed import Communicator
+from rankinite.distributed import Communicator, total
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees._histogram_kernels import N_BINS, build_histogram
 from rankinite.trees._partition_kernels import draw_rows, partition_rows
@@ -166,7 +166,7 @@ class Grower:
         if rows is None:
             rows = np.arange(self.binned.n_rows, dtype=np.uint32)
         else:
-            n_rows = int(self.communicator.sum(np.array([len(rows)]))[0])
+            n_rows = total(len(rows), self.communicator)
         root = _Node(leaf=0, start=0, stop=len(rows), count=n_rows)
         leaves = [root]
         splits: list[_Node] = []
@@ -340,7 +340,7 @@ class Grower:
             self._left,
             self._right,
         )
-        count_left = int(self.communicator.sum(np.array([n_left]))[0])
+        count_left = total(n_left, self.communicator)
         middle, depth = node.start + n_left, node.depth + 1
         return (
             _Node(node.leaf, node.start, middle, count_left, parent, True, depth),
