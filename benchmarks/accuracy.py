@@ -119,7 +119,8 @@ LEARNERS = {
         split="least_squares",
         normalize=False,
         truncation=None,
-        row_fraction=1.0,
+        query_fraction=1.0,
+        importance_fraction=1.0,
         noise=0.0,
     ),
 }

@@ -14,13 +14,14 @@ from typing import Any
 
 import rankinite as rk
 import web_like
-from rankinite.boosting import tree_stage
+from rankinite.boosting import row_sample, tree_stage
 from rankinite.lambdas import built_in
 from rankinite.trees import grower
 
 PARTS = {
     built_in: ("in_threads",),  # the λs
-    grower: ("build_histogram", "best_splits", "partition_rows"),
+    row_sample: ("count_importances", "draw_important"),
+    grower: ("copy_rows", "build_histogram", "best_splits", "partition_rows", "leaves_of"),
     tree_stage: (
         "gradients",
         "pack_least_squares",

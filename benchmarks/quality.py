@@ -293,7 +293,14 @@ PEERS: dict[str, Learned] = {
 }
 LEARNERS: dict[str, Learned] = {
     "rankinite": rankinite(),
-    "papers": rankinite(split="least_squares", normalize=False, truncation=None, row_fraction=1.0),
+    "papers": rankinite(
+        split="least_squares",
+        normalize=False,
+        truncation=None,
+        noise=0.0,
+        query_fraction=1.0,
+        importance_fraction=1.0,
+    ),
     **PEERS,
 }
 

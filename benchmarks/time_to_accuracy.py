@@ -67,7 +67,7 @@ def measure(leaves: int, trees: int, repeats: int) -> list[Line]:
                     f"{taken:.1f} s, {n_trees} trees",
                     f"{seconds:.1f} s ({name})",
                     ratio,
-                    "1.5",
+                    "3.0",
                 )
             )
     return lines

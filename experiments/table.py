@@ -15,7 +15,8 @@ AS_IN_PAPERS = {
     "split": "least_squares",
     "normalize": False,
     "truncation": None,
-    "row_fraction": 1.0,
+    "query_fraction": 1.0,
+    "importance_fraction": 1.0,
     "noise": 0.0,
 }
 

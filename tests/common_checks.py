@@ -452,7 +452,8 @@ OUT_OF_RANGE = {
     "split": ("gini", None, 1),
     "step": ("line", None, 1),
     "backfit": (-1, 0.5, None),
-    "row_fraction": (0, 1.01, "all"),
+    "row_fraction": (0, 1.01, "auto"),
+    "importance_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
     "early_stopping": (0, 1.5),
     "sigma": (0, -1, np.nan),
@@ -587,7 +588,8 @@ def seeds(subject, folder):
 
     assert same(predictions(random_state=5), predictions(random_state=5))
     assert same(predictions(random_state=5), predictions(random_state=6)) is not subject.random
-    for fraction in ("row_fraction", "feature_fraction") if subject.trees else ():
+    fractions = ("row_fraction", "feature_fraction", "importance_fraction")
+    for fraction in fractions if subject.trees else ():
         drawn = predictions(random_state=5, **{fraction: 0.5})
         assert same(drawn, predictions(random_state=5, **{fraction: 0.5}))
         assert not same(drawn, predictions(random_state=6, **{fraction: 0.5}))

@@ -7,7 +7,10 @@ import numpy as np
 import rankinite as rk
 
 # Nothing is drawn, unless a test asks for it.
-QUICK = {"n_estimators": 6, "max_leaf_nodes": 6, "min_samples_leaf": 5, "row_fraction": 1.0}
+QUICK = {
+    **{"n_estimators": 6, "max_leaf_nodes": 6, "min_samples_leaf": 5},
+    **{"query_fraction": 1.0, "importance_fraction": 1.0},
+}
 
 
 @cache

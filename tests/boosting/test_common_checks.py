@@ -5,25 +5,27 @@ from tests.common_checks import CHECKS
 from tests.subjects import Subject
 
 QUICK = {"n_estimators": 4, "max_leaf_nodes": 6, "min_samples_leaf": 5}
+NOTHING_DRAWN = {"query_fraction": 1.0, "importance_fraction": 1.0}
 
 
 def lambdamart(name, random=True, **params):
     return Subject(f"LambdaMART {name}", rk.LambdaMART, {**QUICK, **params}, random=random)
 
 
-def mart(loss, **params):
+def mart(loss, name="", **params):
     return Subject(
-        f"MART {loss}",
+        f"MART {loss}{name}",
         rk.MART,
         {**QUICK, "loss": loss, **params},
         binary=loss in ("logistic", "balanced"),
-        random=False,
+        random=params.get("importance_fraction", 1.0) < 1.0,
     )
 
 
-def mcrank(form, **params):
+def mcrank(form, name="", **params):
     params = {**QUICK, "form": form, **params}
-    return Subject(f"McRank {form}", rk.McRank, params, random="query_fraction" in params)
+    random = any(params.get(name, 1.0) < 1.0 for name in NOTHING_DRAWN)
+    return Subject(f"McRank {form}{name}", rk.McRank, params, random=random)
 
 
 SUBJECTS = [
@@ -32,7 +34,7 @@ SUBJECTS = [
     lambdamart("map, papers' λ", measure="map", normalize=False, sigma=0.5),
     lambdamart("mrr, truncated", measure="mrr", truncation=4, min_samples_leaf=2),
     lambdamart("p@5, fractions", measure="p@5", row_fraction=0.7, feature_fraction=0.6),
-    lambdamart("pairs", random=False, measure="pairs", row_fraction=1.0, noise=0),
+    lambdamart("pairs", random=False, measure="pairs", noise=0, **NOTHING_DRAWN),
     lambdamart("noise", noise=1.0, n_draws=3, split="newton"),
     lambdamart(
         "regularised",
@@ -43,12 +45,15 @@ SUBJECTS = [
         query_fraction=0.7,
     ),
     lambdamart("line search", step="line_search", learning_rate=1.0),
+    lambdamart("by importance", importance_fraction=0.5, query_fraction=0.9, split="newton"),
     mart("least_squares"),
     mart("logistic", sigma=2.0),
     mart("balanced", split="newton"),
     mart("graded"),
+    mart("least_squares", " by importance", importance_fraction=0.5),
     mcrank("multinomial", l2_regularization=1.0, query_fraction=0.8, max_depth=3),
     mcrank("ordinal", split="newton", class_values="gain"),
+    mcrank("multinomial", " by importance", importance_fraction=0.5, split="newton"),
 ]
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.boosting import lambdamart, mart, mcrank
+from rankinite.boosting import auto, lambdamart, mart, mcrank
 from rankinite.lambdas import LambdaGradients
 from tests.boosting.small import QUICK, qid_of, train_and_valid, with_labels
 
@@ -100,7 +100,7 @@ def test_newton_splits_differ_and_learn():
         assert rk.evaluate(model, train)["ndcg@10"] > 0.7
 
 
-@pytest.mark.parametrize("fraction", ["row_fraction", "feature_fraction"])
+@pytest.mark.parametrize("fraction", ["row_fraction", "feature_fraction", "importance_fraction"])
 def test_fractions_learn_and_a_fraction_of_one_is_all(fraction):
     train, _ = train_and_valid()
     settings = {**QUICK, "n_estimators": 20}
@@ -109,27 +109,35 @@ def test_fractions_learn_and_a_fraction_of_one_is_all(fraction):
     # A share so small that no row, or only one feature, is drawn.
     tiny = rk.LambdaMART(**{**settings, fraction: 1e-9}).fit(train)
     assert np.isfinite(tiny.predict(train)).all()
-    if fraction == "row_fraction":
+    if fraction != "feature_fraction":
         assert np.ptp(tiny.predict(train)) == 0
     whole = rk.LambdaMART(**{**settings, fraction: 1.0}).fit(train)
     almost = rk.LambdaMART(**{**settings, fraction: 1 - 1e-16}).fit(train)
-    assert np.array_equal(whole.predict(train), almost.predict(train))
+    if fraction != "importance_fraction":
+        # Importances have classes, and of the least one not every document is drawn.
+        assert np.array_equal(whole.predict(train), almost.predict(train))
 
 
 def test_auto_says_what_it_chose(tmp_path, monkeypatch):
     train, _ = train_and_valid()
     few = rk.LambdaMART(n_estimators=2).fit(train)
-    told = {"row_fraction": 0.65, "truncation": 60, "noise": 0.5}
+    told = {"importance_fraction": auto.LARGEST_SHARE, "truncation": 60, "noise": 0.5}
     assert few.chosen_ == told
     same = rk.LambdaMART(n_estimators=2, **told).fit(train)
+    assert same.chosen_ == {}
     assert np.array_equal(few.predict(train), same.predict(train))
     few.save(tmp_path / "few.rk")
     assert rk.load(tmp_path / "few.rk").chosen_ == few.chosen_
-    monkeypatch.setattr("rankinite.boosting.auto.MANY_ROWS", train.n_rows)
+    monkeypatch.setattr(auto, "MANY_ROWS", train.n_rows)
+    monkeypatch.setattr(auto, "ROWS_OF_SHARE", train.n_rows / 2)
     many = rk.LambdaMART("map", n_estimators=2).fit(train)
-    assert many.chosen_ == {"row_fraction": 1.0, "noise": 0.0}
-    assert rk.MART(n_estimators=2).fit(train).chosen_ == {}
-    assert rk.MART(n_estimators=2, row_fraction="auto").fit(train).chosen_ == {"row_fraction": 1.0}
+    assert many.chosen_ == {"importance_fraction": 0.5, "noise": 0.0}
+    for kind in (rk.MART, rk.McRank):
+        assert kind(n_estimators=2).fit(train).chosen_ == {}
+        found = kind(n_estimators=2, importance_fraction="auto").fit(train)
+        assert found.chosen_ == {"importance_fraction": 0.5}
+        same = kind(n_estimators=2, importance_fraction=0.5).fit(train)
+        assert np.array_equal(found.predict(train), same.predict(train))
 
 
 @pytest.mark.parametrize(
@@ -140,11 +148,21 @@ def test_auto_says_what_it_chose(tmp_path, monkeypatch):
     ],
 )
 def test_how_deep_auto_goes(spec, few, many):
-    from rankinite.boosting.auto import MANY_ROWS, auto_values
-
-    sizes = (MANY_ROWS - 1, MANY_ROWS)
-    found = [auto_values(n, rk.measure(spec))["truncation"] for n in sizes]
+    sizes = (auto.MANY_ROWS - 1, auto.MANY_ROWS)
+    found = [auto.auto_values(n, rk.measure(spec))["truncation"] for n in sizes]
     assert found == [few, many]
+
+
+def test_how_many_documents_auto_draws():
+    """So many of them, as long as that is neither too large a share nor too small a one."""
+    wanted, most, least = auto.ROWS_OF_SHARE, auto.LARGEST_SHARE, auto.SMALLEST_SHARE
+    assert 0 < least < 0.5 < most < 1
+    for n_rows, expected in (
+        *((1, most), (wanted // 2, most), (wanted, most)),
+        *((2 * wanted, 0.5), (1000 * wanted, least)),
+    ):
+        for learned in (rk.measure("ndcg@10"), None):
+            assert auto.auto_values(n_rows, learned)["importance_fraction"] == expected
 
 
 def test_the_history_is_what_evaluate_says():

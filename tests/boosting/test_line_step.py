@@ -226,7 +226,7 @@ def test_leaf_by_leaf(scores, steps, low, high, measure):
     data = rk.Dataset(np.zeros((2, 1)), np.array([1.0, 0.0]), qid=[0, 0])
     grower = SimpleNamespace(communicator=Serial())
     stage = LineSearchStage(None, grower, None, 1.0, 0, rk.measure(measure), data)
-    grown = SimpleNamespace(rows=np.arange(2), starts=np.arange(2), stops=np.arange(1, 3))
+    grown = SimpleNamespace(leaf_of=np.arange(2, dtype=np.int32))
     scores, steps = np.array(scores), np.array(steps)
     found = stage._leaf_by_leaf(grown, steps, scores, stage._searcher.value(scores))
     assert (found >= low).all() and (found <= high).all()

@@ -68,12 +68,12 @@ def test_leaves_have_the_least_curvature():
 @pytest.mark.parametrize("split", ["least_squares", "newton"])
 def test_sigma_scales_the_scores_and_nothing_else(split):
     train, _ = train_and_valid()
-    options = {"l2_regularization": 0.3, "noise": 1.0, "query_fraction": 0.8, "split": split}
+    options = {**QUICK, "l2_regularization": 0.3, "noise": 1.0, "split": split}
+    options.update(query_fraction=0.8, importance_fraction=0.7)
     if split == "newton":
         options["min_curvature_leaf"] = 0.05
     one, four = (
-        rk.LambdaMART(sigma=sigma, **options, **QUICK).fit(train).predict(train)
-        for sigma in (1.0, 4.0)
+        rk.LambdaMART(sigma=sigma, **options).fit(train).predict(train) for sigma in (1.0, 4.0)
     )
     assert np.ptp(one) > 0
     assert np.allclose(one, 4 * four, rtol=1e-9, atol=0)
@@ -120,9 +120,9 @@ def test_drawn_queries_choose_the_splits_and_all_documents_the_steps():
 def test_drawn_queries_and_the_line_search():
     """The weight of a tree is found on all queries: the training measure never gets worse."""
     train, _ = train_and_valid()
-    model = rk.LambdaMART(
-        step="line_search", learning_rate=1.0, query_fraction=0.5, truncation=None, **QUICK
-    ).fit(train, valid={"train": train})
+    options = {**QUICK, "query_fraction": 0.5, "truncation": None}
+    model = rk.LambdaMART(step="line_search", learning_rate=1.0, **options)
+    model.fit(train, valid={"train": train})
     history = model.history_["train"]["ndcg@10"]
     assert (np.diff(history) >= 0).all() and history[-1] > history[0]
 

@@ -15,6 +15,7 @@ SETTINGS = {
     "plain": {},
     "fractions": {"row_fraction": 0.6, "feature_fraction": 0.5, "random_state": 3},
     "newton": {"split": "newton", "sigma": 2.0},
+    "by importance": {"importance_fraction": 0.5, "query_fraction": 0.8},
     "early stopping": {"early_stopping": 3, "learning_rate": 1.0},
     "base": {"base_model": np.linspace(-1, 1, 8)},
     "MART": {"loss": "graded", "row_fraction": 0.6},

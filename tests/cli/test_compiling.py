@@ -10,6 +10,7 @@ from rankinite.cli import compiling
 
 WATCH = """
 import rankinite as rk
+from rankinite.boosting import _importance_kernels
 from rankinite.cli.compiling import GROUPS, is_compiled
 from rankinite.lambdas import _lambda_kernels
 from rankinite.measures import _value_kernels
@@ -20,6 +21,7 @@ from rankinite.trees import _predict_kernels, _split_kernels
 def compiled():
     modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _value_kernels)
     modules = (*modules, _predict_kernels, _split_kernels, _lambda_kernels, _row_key_kernels)
+    modules = (*modules, _importance_kernels)
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
         for module in modules

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
+from rankinite.boosting.auto import LARGEST_SHARE
 from rankinite.training import Progress
 
 SMALL = ("--n-estimators", 6, "--max-leaf-nodes", 5)
@@ -34,7 +35,8 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         "--row-fraction 0.9 --feature-fraction 0.8 --early-stopping 4 --valid-measure map "
         "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
         "--step line_search --backfit 2 --max-depth 4 --min-curvature-leaf 0.01 "
-        "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3"
+        "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3 "
+        "--importance-fraction 0.6"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -47,11 +49,13 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"random_state": 11, "n_threads": None, "verbose": 0},
         **{"step": "line_search", "backfit": 2, "max_depth": 4, "min_curvature_leaf": 0.01},
         **{"l2_regularization": 0.5, "query_fraction": 0.75, "noise": 0.2, "n_draws": 3},
+        **{"importance_fraction": 0.6},
     }
     assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
     params = rk.load(path).get_params()
-    assert [params[name] for name in ("truncation", "row_fraction")] == ["auto", "auto"]
-    none = ("--truncation", "none", "--row-fraction", "1", "--noise", "0")
+    autos = ("truncation", "importance_fraction", "noise")
+    assert [params[name] for name in autos] == ["auto"] * 3
+    none = ("--truncation", "none", "--importance-fraction", "1", "--noise", "0")
     assert run("train", files / "train.txt", "--model", path, *SMALL, *none, "--force").code == 0
     assert rk.load(path).get_params()["truncation"] is None
     assert rk.load(path).chosen_ == {}
@@ -74,7 +78,7 @@ def test_back_fitting_is_told(run, files, tmp_path):
 def test_quiet_prints_the_result_only(run, files, tmp_path):
     result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
     assert result.err == ""
-    auto = "auto: --row-fraction 0.65, --truncation 60, --noise 0.5"
+    auto = f"auto: --importance-fraction {LARGEST_SHARE:g}, --truncation 60, --noise 0.5"
     assert result.out == f"LambdaMART with 6 trees\n{auto}\nmodel: {tmp_path / 'm.rk'}\n"
 
 

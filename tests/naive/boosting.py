@@ -1,10 +1,17 @@
-"""LambdaBoost by its definition: a least-squares fit of every feature, round after round."""
+"""LambdaBoost by its definition: a least-squares fit of every feature, round after round.
+
+And documents drawn by their importance, one after the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import struct
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+
+from tests.naive.lambdas import mix
 
 # From scores and the number of the round to λ and w of every row.
 Lambdas = Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
@@ -45,3 +52,31 @@ def lambdaboost(
         members.append((feature, learning_rate * beta))
         scores = scores + learning_rate * beta * z
     return members, scores
+
+
+def importances(
+    lam: Sequence[float], w: Sequence[float], lam_unit: float, w_unit: float
+) -> list[float]:
+    """|λ| and w of every row, added up in their units."""
+    return [
+        abs(float(force)) * lam_unit + float(bend) * w_unit
+        for force, bend in zip(lam, w, strict=True)
+    ]
+
+
+def classes(values: Iterable[float]) -> Counter[int]:
+    """How many values have the same sign, exponent and first three bits."""
+    patterns = (struct.unpack("<Q", struct.pack("<d", value))[0] for value in values)
+    return Counter(pattern >> 49 for pattern in patterns)
+
+
+def draw_important(
+    rows: Iterable[int], values: Sequence[float], factor: float, keys: Sequence[int], seed: int
+) -> dict[int, float]:
+    """The probabilities p = min(1, factor · value) of the rows whose random number is below it."""
+    found = {}
+    for row in rows:
+        p = min(1.0, factor * values[row])
+        if (mix(int(keys[row]) ^ int(seed)) >> 11) / 2**53 < p:
+            found[int(row)] = p
+    return found

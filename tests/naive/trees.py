@@ -36,21 +36,22 @@ class Split:
 
 @dataclass(frozen=True)
 class Problem:
-    """What a tree is grown on: bins, integer λ, integer w (None for least squares).
+    """What a tree is grown on: bins, integer λ, and the integer mass of each row.
 
-    `l2` is in units of the integers, and so is `least`, the least mass of a leaf.
+    The mass is at least 1, and 1 for least squares. `l2` is in its unit, and so is `least`, the
+    least mass of a leaf.
     """
 
     bins: np.ndarray
     n_bins: Sequence[int]
     lam: Sequence[int]
-    w: Sequence[int] | None = None
+    mass: Sequence[int]
     least: float = 1.0
     l2: float = 0.0
 
-    def mass(self, rows: Sequence[int]) -> float:
-        """The number of rows, or Σw."""
-        return float(len(rows) if self.w is None else _sum_of(self.w)(rows))
+    def mass_of(self, rows: Sequence[int]) -> float:
+        """Σ mass: the number of rows, or Σw."""
+        return float(_sum_of(self.mass)(rows))
 
 
 def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
@@ -60,10 +61,8 @@ def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
     """
     sum_of = _sum_of(problem.lam)
     l2 = problem.l2
-    mass = problem.mass([*left, *right]) + l2
-    mass_left, mass_right = problem.mass(left) + l2, problem.mass(right) + l2
-    if mass_left <= 0 or mass_right <= 0:
-        return 0.0
+    mass = problem.mass_of([*left, *right]) + l2
+    mass_left, mass_right = problem.mass_of(left) + l2, problem.mass_of(right) + l2
     won, lost = float(sum_of(left)), float(sum_of(right))
     difference = won * mass_right - lost * mass_left
     held_back = l2 * (won * won * mass_right + lost * lost * mass_left)
@@ -71,7 +70,7 @@ def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
 
 
 def _sum_of(values: Sequence[int]) -> Callable[[Sequence[int]], int]:
-    return lambda rows: sum(int(values[row]) for row in rows)
+    return lambda rows: sum(map(values.__getitem__, rows))
 
 
 def splits_of(problem: Problem, rows: Sequence[int], feature: int) -> list[Split]:
@@ -85,9 +84,10 @@ def splits_of(problem: Problem, rows: Sequence[int], feature: int) -> list[Split
             right = [row for row in rows if not split.goes_left(problem.bins[row])]
             if not left or not right:
                 continue
-            if min(problem.mass(left), problem.mass(right)) < problem.least:
+            mass_left, mass_right = problem.mass_of(left), problem.mass_of(right)
+            if min(mass_left, mass_right) < problem.least:
                 continue
-            direction = missing_left if n_missing else len(left) > len(right)
+            direction = missing_left if n_missing else mass_left > mass_right
             found.append(Split(gain(problem, left, right), feature, b, direction))
     return found
 

@@ -40,25 +40,19 @@ def packed_of(lam, w=None):
     return pack_newton(lam, gradients(np.asarray(w, np.float64), SERIAL), n)
 
 
-def fields_of(packed, cells=None):
-    """(q, v, count) of cells, or of sums of them, as Python's integers, which have no width."""
-    cells = [int(cell) for cell in (packed.cells if cells is None else cells)]
-    above = [cell >> packed.cell_count_bits for cell in cells]
-    return (
-        [x >> packed.w_bits for x in above],
-        [x & (2**packed.w_bits - 1) for x in above],
-        [cell & (2**packed.cell_count_bits - 1) for cell in cells],
-    )
+def halves_of(cells):
+    """(q, mass) of cells, or of sums of them, as Python's integers, which have no width."""
+    cells = [int(cell) for cell in cells]
+    return [cell >> 32 for cell in cells], [cell % 2**32 for cell in cells]
 
 
 def problem_of(binned, packed, min_samples_leaf=1, root=None):
     """The same problem for the twin, on the same integers."""
-    lam, w, _ = fields_of(packed)
-    w = w if packed.n_channels > 1 else None
-    problem = naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, w)
+    lam, mass = halves_of(packed.cells)
+    problem = naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, mass)
     # Rows count by their mass, each as much as they have on average.
     root = range(len(lam)) if root is None else root
-    mean = problem.mass(root) / len(root)
+    mean = problem.mass_of(root) / len(root)
     return replace(problem, least=min_samples_leaf * mean)
 
 
@@ -66,25 +60,23 @@ def some_keys(n):
     return np.random.default_rng([9, n]).integers(0, 2**64, n, np.uint64)
 
 
-def grow(binned, packed, seed=1, keys=None, **parameters):
+def grow(binned, packed, seed=1, keys=None, drawn=None, **parameters):
     parameters = {"min_samples_leaf": 1, **parameters}
-    if packed.n_channels > 1:
-        parameters["split"] = "newton"
     keys = some_keys(binned.n_rows) if keys is None else keys
     grower = Grower(binned, GrowthParameters(**parameters), keys, binned.n_rows, SERIAL)
-    return grower.grow(packed, np.uint64(seed))
+    return grower.grow(packed, np.uint64(seed), drawn)
 
 
 def leaf_rows(grown):
     """The rows of each leaf."""
-    return [
-        sorted(grown.rows[start:stop].tolist())
-        for start, stop in zip(grown.starts, grown.stops, strict=True)
-    ]
+    return [np.flatnonzero(grown.leaf_of == k).tolist() for k in range(grown.tree.n_leaves)]
 
 
 def arrays_of(grown):
-    """All that a grown tree holds, as bytes."""
-    tree = grown.tree
-    arrays = [getattr(tree, name) for name in tree.__dataclass_fields__]
-    return [a.tobytes() for a in (*arrays, grown.rows, grown.starts, grown.stops)]
+    """All that a grown tree holds, as bytes, the leaves of its rows at the end."""
+    return [*arrays_of_tree(grown.tree).values(), grown.leaf_of.tobytes()]
+
+
+def arrays_of_tree(tree):
+    """All that a tree holds, as bytes, by name."""
+    return {name: getattr(tree, name).tobytes() for name in tree.__dataclass_fields__}

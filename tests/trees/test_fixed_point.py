@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from rankinite.distributed import Serial
 from rankinite.errors import DataError
-from rankinite.trees import gradients, pack_least_squares, sums_over_leaves
-from rankinite.trees.fixed_point import EXACT_BITS, ROWS_AT_MOST, count_bits_for
-from tests.trees.cases import SERIAL, fields_of, packed_of
+from rankinite.trees import Gradients, gradients, pack_least_squares, pack_newton, sums_over_leaves
+from rankinite.trees.fixed_point import MAX_ROWS
+from tests.trees.cases import SERIAL, halves_of, packed_of
 
 modest = settings(deadline=None, max_examples=80, derandomize=True)
 
@@ -23,45 +23,63 @@ def is_power_of_two(scale):
 def test_integers_survive_least_squares_exactly():
     values = np.random.default_rng(0).integers(-10_000, 10_001, 3000).astype(np.float64)
     packed = packed_of(values)
-    np.testing.assert_array_equal(np.array(fields_of(packed)[0]) / packed.lam_scale, values)
-    assert (packed.count_bits, packed.cell_count_bits) == (12, 12)
+    q, masses = halves_of(packed.cells)
+    np.testing.assert_array_equal(np.array(q) / packed.lam_scale, values)
+    assert packed.w_scale == 1.0 and set(masses) == {1}
 
 
-def test_a_sum_of_cells_is_the_sum_of_each_field():
-    lam, w = np.array([-3.0, 5.0, -7.0, 0.0, 4.5]), np.array([0.5, 0.0, 2.0, 0.25, 1.0])
-    for packed in (packed_of(lam), packed_of(lam, w)):
-        (q,), (v,), (count,) = fields_of(packed, [packed.cells.sum()])
+def test_a_sum_of_cells_is_the_sum_of_each_half():
+    lam, w = np.array([-3.0, 5.0, -7.0, 0.0, 4.5]), np.array([0.5, 0.125, 2.0, 0.25, 1.0])
+    for packed, expected in ((packed_of(lam), 5.0), (packed_of(lam, w), w.sum())):
+        (q,), (mass,) = halves_of([packed.cells.sum()])
         assert q / packed.lam_scale == lam.sum()
-        assert count == 5
-        if packed.n_channels > 1:
-            assert v / packed.w_scale == w.sum()
+        assert mass / packed.w_scale == expected
 
 
-def test_count_bits():
-    assert [count_bits_for(n) for n in (1, 2, 3, 4, 255, 256)] == [1, 2, 2, 3, 8, 9]
+def test_no_row_is_without_mass():
+    packed = packed_of(np.ones(6), np.array([0.0, -0.0, 5e-324, 1e-30, 1.0, 3.0]))
+    _, masses = halves_of(packed.cells)
+    unit = int(packed.w_scale)
+    assert masses == [1, 1, 1, 1, unit, 3 * unit] and unit > 10**6
 
 
-@pytest.mark.parametrize("k", [1, 9, 10, 12, 16])
-@pytest.mark.parametrize("more", [-1, 0])
+def assert_halves_hold(sum_of_sizes, sum_of_masses):
+    assert sum_of_sizes < 2**31
+    assert 0 < sum_of_masses < 2**31
+
+
+@pytest.mark.parametrize("k", [1, 9, 12, 16])
+@pytest.mark.parametrize("more", [-1, 0, 1])
 @pytest.mark.parametrize("value", [1.0, -1.0, np.nextafter(1, 0), -1 / 3, 1e-300, -1e300])
 def test_nothing_overflows_when_all_rows_are_the_largest(k, more, value):
-    """2^k − 1 rows fill the count field; 2^k rows need one bit more."""
+    """A power of two of rows, or of values, is where one bit more is needed."""
     n = 2**k + more
     lam, w = np.full(n, value), np.full(n, abs(value))
     for packed in (packed_of(lam), packed_of(lam, w)):
-        (q, *_), (v, *_), _ = fields_of(packed)
-        together = n if packed.n_channels == 1 else min(n, ROWS_AT_MOST)
-        exact = sum(packed.cells[:together].tolist())
-        assert -(2**63) <= exact < 2**63
-        (sum_q,), (sum_v,), (count,) = fields_of(packed, [exact])
-        assert (sum_q, sum_v, count) == (together * q, together * v, together)
-        # What a histogram holds of all rows.
-        assert abs(n * q) <= 2**EXACT_BITS
-        assert n * v <= 2**EXACT_BITS
-        assert -(2**63) <= (n * q << packed.count_bits) + n < 2**63
-        assert q / packed.lam_scale == pytest.approx(value, rel=2.0**-11)
-        if packed.n_channels > 1:
-            assert v / packed.w_scale == pytest.approx(abs(value), rel=2.0**-11)
+        (q, *_), (mass, *_) = halves_of(packed.cells[:1])
+        assert_halves_hold(n * abs(q), n * mass)
+        assert halves_of([packed.cells.sum()]) == ([n * q], [n * mass])
+        # Of 30 bits, those of the rows and one to round up are not a value's own.
+        precision = 2.0 ** -(29 - n.bit_length())
+        assert q / packed.lam_scale == pytest.approx(value, rel=precision)
+    assert mass / packed.w_scale == pytest.approx(abs(value), rel=precision)
+
+
+@pytest.mark.parametrize("n_large", [1, 2, 2**14 + 1, MAX_ROWS - 1, MAX_ROWS])
+@pytest.mark.parametrize("value", [1.0, np.nextafter(1, 0), 0.75, 0.5])
+def test_as_many_rows_as_there_may_be(n_large, value):
+    """More than a test has memory for, but what their sums would be is known from two rows."""
+    exponents = np.zeros(2048, np.int64)
+    exponents[[0, math.frexp(value)[1] + 1022]] = MAX_ROWS - n_large, n_large
+    lam = Gradients(np.array([-value, 0.0]), exponents)
+    w = Gradients(np.array([value, 0.0]), exponents)
+    for packed in (pack_least_squares(lam, MAX_ROWS), pack_newton(lam, w, MAX_ROWS)):
+        (q, zero), (large, small) = halves_of(packed.cells)
+        assert zero == 0 and small == 1
+        assert_halves_hold(n_large * abs(q), n_large * large + (MAX_ROWS - n_large) * small)
+    for pack in (lambda n: pack_least_squares(lam, n), lambda n: pack_newton(lam, w, n)):
+        with pytest.raises(DataError, match="1,073,741,825 rows are more than the 1,073,741,824 t"):
+            pack(MAX_ROWS + 1)
 
 
 @modest
@@ -72,36 +90,36 @@ def test_nothing_overflows_when_all_rows_are_the_largest(k, more, value):
 def test_any_finite_values(values, newton):
     w = np.abs(values[::-1]) if newton else None
     packed = packed_of(values, w)
-    q, v, ones = fields_of(packed)
+    q, masses = halves_of(packed.cells)
     assert is_power_of_two(packed.lam_scale)
     assert is_power_of_two(packed.w_scale)
-    assert sum(map(abs, q)) <= 2**EXACT_BITS
-    assert fields_of(packed, [sum(packed.cells.tolist())]) == ([sum(q)], [sum(v)], [len(q)])
-    assert set(ones) == {1}
+    assert_halves_hold(sum(map(abs, q)), sum(masses))
+    assert halves_of([sum(packed.cells.tolist())]) == ([sum(q)], [sum(masses)])
     for integer, value in zip(q, values, strict=True):
         assert abs(integer - value * packed.lam_scale) <= 0.5
-    if newton:
-        for integer, value in zip(v, w, strict=True):
-            assert abs(integer - value * packed.w_scale) <= 0.5
+    for integer, value in zip(masses, np.ones(len(values)) if w is None else w, strict=True):
+        assert abs(integer - max(value * packed.w_scale, 1.0)) <= 0.5
 
 
 @modest
 @given(st.integers(-960, 1000), st.integers(1, 400), st.integers(0, 2**32))
 def test_precision_does_not_depend_on_the_unit(exponent, n, seed):
-    """Of 53 bits, those of the count of rows and three to round up are not a value's own."""
+    """Of 31 bits, those of the count of rows and three to round up are not a value's own."""
     values = np.ldexp(1 + np.random.default_rng(seed).random(n), exponent)
-    assert max(fields_of(packed_of(values))[0]) >= 2 ** (53 - 3 - n.bit_length())
+    packed = packed_of(values, values)
+    for half in halves_of(packed.cells):
+        assert max(half) >= 2 ** (31 - 3 - n.bit_length())
 
 
 def test_few_large_values_leave_the_bits_to_the_many_small_ones():
-    """A field holds the sum of the largest that can come together, not so many times the max."""
+    """A half holds the sum of all values, not so many times the largest."""
     n = 100_000
-    lam = np.full(n, 1e-3)
-    lam[::10_000] = 1.0
-    packed = packed_of(lam, np.ones(n))
-    # Ten times 2 and 4,086 times 1/512 (powers of two above the values) are below 2^5, and that
-    # may grow to 2^24. With 4,096 times 2 the small values would be 2.
-    assert fields_of(packed)[0][1] == round(1e-3 * 2**19)
+    values = np.full(n, 1e-3)
+    values[::10_000] = 1.0
+    packed = packed_of(values, values)
+    # Ten times 2 and the others times 1/512 (powers of two above the values) are below 2^8, and
+    # that may grow to 2^30. With 100,000 times 2 the small values would be 4.
+    assert [half[1] for half in halves_of(packed.cells)] == [round(1e-3 * 2**22)] * 2
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0])
@@ -113,7 +131,7 @@ def test_zero_gradients(value):
 
 def test_values_below_what_a_scale_can_lift_become_zero():
     for values in ([5e-324, -5e-324], [2.2e-308, 1e-310, -5e-324]):
-        q = fields_of(packed_of(values))[0]
+        q, _ = halves_of(packed_of(values).cells)
         assert q[-1] == 0
 
 
@@ -123,48 +141,74 @@ def test_gradients_that_are_no_numbers_are_refused(value):
         gradients(np.array([1.0, value, value]), SERIAL)
 
 
-def leaves_of(sizes, seed):
-    stops = np.cumsum(sizes).astype(np.int64)
-    rows = np.random.default_rng(seed).permutation(stops[-1]).astype(np.uint32)
-    return rows, stops - sizes, stops
+@pytest.mark.parametrize("unit", [1.0, 0.25, 1e-300, 1e-20, 1e300])
+def test_the_size_is_the_sum_of_magnitudes_to_a_quarter_or_so(unit):
+    rng = np.random.default_rng(4)
+    for values in (
+        rng.normal(size=1000),
+        rng.standard_cauchy(1000),
+        np.full(7, -0.5),
+        np.array([0.0, 0.999, 0.0]),
+    ):
+        size, exponent = gradients(values * unit, SERIAL).size()
+        exact = math.fsum(np.ldexp(np.abs(values * unit), -exponent))
+        assert 0.74 * exact < size < 1.51 * exact
+        # The largest value is between a half and one, or its unit would be out of range.
+        assert 0.5 <= np.ldexp(np.abs(values * unit).max(), -exponent) < 8.0
+    assert gradients(np.zeros(3), SERIAL).size() == (0.0, 0)
+    assert gradients(np.zeros(0), SERIAL).size() == (0.0, 0)
+
+
+def test_the_size_is_that_of_all_workers_in_any_order():
+    values = np.random.default_rng(5).standard_cauchy(500)
+    others = gradients(values[200:], SERIAL).exponents
+    sizes = {
+        gradients(own, communicator).size()
+        for own, communicator in (
+            (values, SERIAL),
+            (values[::-1].copy(), SERIAL),
+            (values[:200], OneOfTwo(others)),
+        )
+    }
+    assert len(sizes) == 1
+
+
+def some_leaves(sizes, seed):
+    """The leaves of rows, so many in each leaf, in any order."""
+    return np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+
+
+def sums_of(values, leaf_of, n_leaves):
+    terms = gradients(values, SERIAL)
+    return sums_over_leaves(terms, leaf_of.astype(np.int32), n_leaves, len(values), SERIAL)
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-290, 1e300 / 2**17, 1e-20])
 def test_leaf_sums_are_as_good_as_fsum(unit):
     rng = np.random.default_rng(3)
-    rows, starts, stops = leaves_of(np.array([1, 2, 50, 3000, 65_536]), 0)
-    for values in (rng.random(len(rows)) + 0.1, np.full(len(rows), -1 / 3)):
+    leaf_of = some_leaves([1, 2, 50, 3000, 65_536], 0)
+    for values in (rng.random(len(leaf_of)) + 0.1, np.full(len(leaf_of), -1 / 3)):
         values = values * unit
-        sums = sums_over_leaves(gradients(values, SERIAL), rows, starts, stops, len(rows), SERIAL)
-        expected = [
-            math.fsum(values[rows[a:b]].tolist()) for a, b in zip(starts, stops, strict=True)
-        ]
-        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=0)
+        expected = [math.fsum(values[leaf_of == leaf].tolist()) for leaf in range(5)]
+        np.testing.assert_allclose(sums_of(values, leaf_of, 5), expected, rtol=1e-12, atol=0)
 
 
 @modest
 @given(st.integers(1, 3000), st.integers(0, 2**32))
 def test_leaf_sums_do_not_depend_on_the_order_of_rows(n, seed):
     rng = np.random.default_rng(seed)
-    values = rng.normal(size=n)
-    rows, starts, stops = leaves_of(np.array([n]), seed)
-    sums = [
-        sums_over_leaves(
-            gradients(values, SERIAL), own.astype(np.uint32), starts, stops, n, SERIAL
-        ).tobytes()
-        for own in (rows, np.sort(rows))
-    ]
-    assert sums[0] == sums[1]
-    exact = math.fsum(values.tolist())
-    assert np.frombuffer(sums[0])[0] == pytest.approx(exact, abs=1e-12 * np.abs(values).sum())
+    values, leaf_of = rng.normal(size=n), rng.integers(0, 3, n)
+    order = rng.permutation(n)
+    sums = sums_of(values, leaf_of, 3)
+    assert sums_of(values[order], leaf_of[order], 3).tobytes() == sums.tobytes()
+    exact = [math.fsum(values[leaf_of == leaf].tolist()) for leaf in range(3)]
+    assert sums.tolist() == pytest.approx(exact, abs=1e-12 * np.abs(values).sum())
 
 
 def test_leaf_sums_of_zeros_and_of_an_empty_leaf():
-    rows, starts, stops = leaves_of(np.array([0, 3]), 0)
-    sums = sums_over_leaves(gradients(np.zeros(3), SERIAL), rows, starts, stops, 3, SERIAL)
-    np.testing.assert_array_equal(sums, [0.0, 0.0])
-    sums = sums_over_leaves(gradients(np.ones(3), SERIAL), rows, starts, stops, 3, SERIAL)
-    np.testing.assert_array_equal(sums, [0.0, 3.0])
+    in_the_second = np.ones(3)
+    np.testing.assert_array_equal(sums_of(np.zeros(3), in_the_second, 2), [0.0, 0.0])
+    np.testing.assert_array_equal(sums_of(np.ones(3), in_the_second, 2), [0.0, 3.0])
 
 
 class OneOfTwo(Serial):
@@ -184,5 +228,5 @@ def test_workers_agree_on_the_scale_of_all_rows():
     alone = pack_least_squares(gradients(values, SERIAL), 8)
     others = gradients(values[4:], SERIAL).exponents
     mine = pack_least_squares(gradients(values[:4], OneOfTwo(others)), 8)
-    assert (mine.lam_scale, mine.count_bits) == (alone.lam_scale, alone.count_bits)
+    assert mine.lam_scale == alone.lam_scale
     np.testing.assert_array_equal(mine.cells, alone.cells[:4])

@@ -1,7 +1,6 @@
 """Whole trees: against the twin, against scikit-learn, and what stops them growing."""
 
 import itertools
-import threading
 
 import numpy as np
 import pytest
@@ -13,10 +12,12 @@ from rankinite.order.row_keys import row_keys
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
 from rankinite.trees.grower import ROWS_A_PART
+from rankinite.trees.scoring import leaves_of
 from tests.naive import trees as naive
 from tests.trees.cases import (
     SERIAL,
     arrays_of,
+    arrays_of_tree,
     binned_of,
     grow,
     integer_features,
@@ -25,6 +26,7 @@ from tests.trees.cases import (
     problem_of,
     some_keys,
 )
+from tests.workers import deals, found_by_workers
 
 
 def assert_equals_twin(grown, twin, binned, packed):
@@ -106,77 +108,85 @@ def test_a_grower_used_before_grows_the_same_tree():
     keys = some_keys(n)
     parameters = GrowthParameters(max_leaf_nodes=12, min_samples_leaf=5, row_fraction=0.7)
     used = Grower(binned, parameters, keys, n, SERIAL)
-    for seed in (4, 5, 4):
-        packed = packed_of(rng.normal(size=n))
+    for seed, n_drawn in ((4, n), (5, 50), (4, n), (4, 300), (4, 100), (6, n)):
+        packed = packed_of(rng.normal(size=n_drawn))
+        drawn = None if n_drawn == n else some_rows(rng, n, n_drawn)
         fresh = Grower(binned, parameters, keys, n, SERIAL)
-        grown = [grower.grow(packed, np.uint64(seed)) for grower in (used, fresh)]
+        grown = [one.grow(packed, np.uint64(seed), drawn) for one in (used, fresh)]
         assert arrays_of(grown[0]) == arrays_of(grown[1])
 
 
-class Workers:
-    """Workers as threads of one process: each reduction waits for all of them."""
-
-    def __init__(self, size):
-        self.size = size
-        self.barrier = threading.Barrier(size)
-        self.arrays = [None] * size
-
-    def worker(self, rank):
-        return _Worker(self, rank)
-
-    def reduce(self, rank, array, how):
-        self.arrays[rank] = array.copy()
-        self.barrier.wait(timeout=60)
-        array[:] = how.reduce(self.arrays)
-        self.barrier.wait(timeout=60)
-        return array
+def some_rows(rng, n, n_drawn):
+    return np.sort(rng.permutation(n)[:n_drawn]).astype(np.uint32)
 
 
-class _Worker:
-    def __init__(self, workers, rank):
-        self.workers, self.rank, self.size = workers, rank, workers.size
+@pytest.mark.parametrize("fractions", [{}, {"row_fraction": 0.6, "feature_fraction": 0.4}])
+@pytest.mark.parametrize("newton", [False, True])
+@pytest.mark.parametrize("n_drawn", [2, 60, 299, 300])
+def test_drawn_rows_grow_the_tree_they_grow_alone(n_drawn, newton, fractions):
+    """All rows are then in its leaves."""
+    n = 300
+    binned, keys = binned_of(integer_features(n, 18)), some_keys(n)
+    rng = np.random.default_rng(n_drawn)
+    drawn = some_rows(rng, n, n_drawn)
+    packed = packed_of(rng.normal(size=n_drawn), rng.random(n_drawn) if newton else None)
+    growth = {"max_leaf_nodes": 9, "min_samples_leaf": 2, **fractions}
+    grown = grow(binned, packed, keys=keys, drawn=drawn, **growth)
+    alone = grow(binned.select_rows(drawn), packed, keys=keys[drawn], **growth)
+    found, expected = (arrays_of_tree(one.tree) for one in (grown, alone))
+    counts = found.pop("count"), expected.pop("count")
+    assert found == expected
+    assert grown.leaf_of.tobytes() == leaves_of(grown.tree, binned).tobytes()
+    assert grown.leaf_of[drawn].tobytes() == alone.leaf_of.tobytes()
+    assert [len(rows) for rows in leaf_rows(grown)] == grown.tree.count.tolist()
+    assert grown.tree.count.sum() == n and grown.tree.count.dtype == alone.tree.count.dtype
+    assert (counts[0] == counts[1]) == (n_drawn == n)
+    assert n_drawn == 2 or grown.tree.n_leaves > 5
 
-    def sum(self, array):
-        return self.workers.reduce(self.rank, array, np.add)
 
-    def max(self, array):
-        return self.workers.reduce(self.rank, array, np.maximum)
+@pytest.mark.parametrize("n_drawn", [0, 1])
+def test_too_few_drawn_rows_grow_one_leaf_of_all(n_drawn):
+    binned = binned_of(integer_features(50, 3))
+    drawn = np.arange(20, 20 + n_drawn, dtype=np.uint32)
+    for w in (None, np.ones(n_drawn)):
+        for row_fraction in (1.0, 0.5):
+            packed = packed_of(np.ones(n_drawn), w)
+            grown = grow(binned, packed, drawn=drawn, row_fraction=row_fraction)
+            assert leaf_rows(grown) == [list(range(50))]
+            assert grown.tree.count.tolist() == [50] and len(grown.tree.feature) == 0
 
 
+@pytest.mark.parametrize("draws", [False, True])
 @pytest.mark.parametrize("row_fraction", [1.0, 0.5])
-def test_any_number_of_workers_grows_the_same_tree(row_fraction):
+def test_any_number_of_workers_grows_the_same_tree(row_fraction, draws):
     n = 700
     binned = binned_of(integer_features(n, 5))
     rng = np.random.default_rng(1)
     lam, w, keys = rng.normal(size=n), rng.random(n), some_keys(n)
+    is_drawn = rng.random(n) < 0.4
+    is_drawn[:2] = False, True
     parameters = GrowthParameters(
         max_leaf_nodes=9, min_samples_leaf=10, split="newton", row_fraction=row_fraction
     )
 
-    def work(communicator, rows, found):
-        packed = pack_newton(
-            gradients(lam[rows], communicator), gradients(w[rows], communicator), n
-        )
-        own = binned.select_rows(rows)
-        grower = Grower(own, parameters, keys[rows], n, communicator)
-        tree = grower.grow(packed, np.uint64(3)).tree
-        found.append([getattr(tree, name).tobytes() for name in tree.__dataclass_fields__])
+    def work(communicator, rows):
+        drawn = np.flatnonzero(is_drawn[rows]).astype(np.uint32) if draws else None
+        seen = rows[drawn] if draws else rows
+        forces, bends = (gradients(values[seen], communicator) for values in (lam, w))
+        packed = pack_newton(forces, bends, n)
+        own = Grower(binned.select_rows(rows), parameters, keys[rows], n, communicator)
+        grown = own.grow(packed, np.uint64(3), drawn)
+        return arrays_of_tree(grown.tree), grown.leaf_of
 
-    found = []
-    for n_workers in (1, 2, 3):
-        workers = Workers(n_workers)
-        jobs = [
-            threading.Thread(
-                target=work, args=(workers.worker(rank), np.arange(rank, n, n_workers), found)
-            )
-            for rank in range(n_workers)
-        ]
-        for job in jobs:
-            job.start()
-        for job in jobs:
-            job.join()
-    assert len(found) == 6
-    assert all(tree == found[0] for tree in found)
+    trees, leaves = [], []
+    for dealt in deals(n):
+        leaves.append(np.full(n, -1, np.int32))
+        for rows, (tree, leaf_of) in zip(dealt, found_by_workers(dealt, work), strict=True):
+            trees.append(tree)
+            leaves[-1][rows] = leaf_of
+    assert all(tree == trees[0] for tree in trees)
+    assert all(leaf_of.tobytes() == leaves[0].tobytes() for leaf_of in leaves)
+    assert trees[0]["count"] == np.bincount(leaves[0]).tobytes() and leaves[0].max() > 5
 
 
 ROW_COUNTS = [100, *(m * ROWS_A_PART + d for m in (1, 2) for d in (-1, 0, 1)), 4 * ROWS_A_PART + 3]
@@ -187,14 +197,21 @@ def test_one_thread_and_two_grow_equal_bytes(n):
     rng = np.random.default_rng(n)
     binned = binned_of(rng.normal(size=(n, 18)), max_bins=63)
     lam, w = rng.normal(size=n), rng.random(n)
-    for packed in (packed_of(lam), packed_of(lam, w)):
-        for row_fraction in (1.0, 0.6):
-            found = []
-            for n_threads in (1, 2):
-                with threads(n_threads):
-                    grown = grow(binned, packed, max_leaf_nodes=6, row_fraction=row_fraction)
-                    found.append(arrays_of(grown))
-            assert found[0] == found[1]
+    drawn = some_rows(rng, n, n - n // 3)
+    for packed, row_fraction, seen in (
+        (packed_of(lam), 1.0, None),
+        (packed_of(lam), 0.6, None),
+        (packed_of(lam, w), 1.0, None),
+        (packed_of(lam, w), 0.6, None),
+        (packed_of(lam[drawn], w[drawn]), 1.0, drawn),
+        (packed_of(lam[drawn], w[drawn]), 0.6, drawn),
+    ):
+        found = []
+        for n_threads in (1, 2):
+            with threads(n_threads):
+                growth = {"max_leaf_nodes": 6, "row_fraction": row_fraction}
+                found.append(arrays_of(grow(binned, packed, drawn=seen, **growth)))
+        assert found[0] == found[1]
 
 
 def test_the_order_of_rows_is_irrelevant():
@@ -218,7 +235,7 @@ def test_the_order_of_rows_is_irrelevant():
             row_fraction=0.5,
             feature_fraction=0.5,
         )
-        trees.append((arrays_of(grown)[:-3], [sorted(rows[own]) for own in leaf_rows(grown)]))
+        trees.append((arrays_of(grown)[:-1], [sorted(rows[own]) for own in leaf_rows(grown)]))
     assert trees[0] == trees[1]
 
 
@@ -249,7 +266,7 @@ def test_the_number_of_leaves_is_respected(max_leaf_nodes):
     binned = binned_of(np.arange(200.0)[:, None])
     grown = grow(binned, packed_of(np.arange(200.0) ** 2), max_leaf_nodes=max_leaf_nodes)
     assert grown.tree.n_leaves == max_leaf_nodes
-    assert sorted(grown.rows.tolist()) == list(range(200))
+    assert sorted(np.unique(grown.leaf_of)) == list(range(max_leaf_nodes))
 
 
 @pytest.mark.parametrize("min_samples_leaf", [1, 7, 50, 101])

@@ -4,52 +4,41 @@ import numpy as np
 import pytest
 
 from rankinite.trees._histogram_kernels import ROWS_AHEAD, build_histogram
-from rankinite.trees._partition_kernels import draw_rows, partition_rows
-from rankinite.trees.fixed_point import ROWS_AT_MOST
+from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_rows, write_leaves
 from tests.naive import trees as naive
 from tests.trees.cases import (
     binned_of,
     bins_of,
-    fields_of,
+    halves_of,
     integer_features,
     packed_of,
     some_keys,
 )
 
 
-def histogram_of(binned, rows, packed, n_parts, rows_at_most=ROWS_AT_MOST):
-    """What the kernel sums: (Σq, count), and Σv for Newton, each (n_features, 256)."""
+def histogram_of(binned, rows, cells, n_parts):
+    """What the kernel sums, both halves of it, each (n_features, 256)."""
     rows = np.asarray(rows, np.uint32)
-    n_blocks = binned.blocks.shape[0]
-    histogram = np.full((n_blocks, packed.n_channels, 16 * 256), -1, np.int64)
-    partial = np.full((n_parts, *histogram.shape), -1, np.int64)
+    histogram = np.full((len(binned.blocks), 16 * 256), -1, np.int64)
     build_histogram(
         binned.blocks.view(np.uint64),
         rows,
-        packed.cells,
-        packed.w_bits,
-        packed.cell_count_bits,
-        packed.count_bits,
-        rows_at_most,
+        cells,
         np.empty(binned.n_rows, np.int64),
-        histogram[np.newaxis] if n_parts == 1 else partial,
+        histogram[np.newaxis] if n_parts == 1 else np.full((n_parts, *histogram.shape), -1),
         histogram,
     )
-    channels = histogram.swapaxes(0, 1).reshape(packed.n_channels, -1, 256)
-    channels = channels[:, : binned.n_features]
-    counts = channels[0] & (2**packed.count_bits - 1)
-    return [channels[0] >> packed.count_bits, counts, *channels[1:]]
+    sums = histogram.reshape(-1, 256)[: binned.n_features]
+    return [sums >> 32, sums & (2**32 - 1)]
 
 
-def by_loops(binned, rows, packed):
-    q, v, one = fields_of(packed)
-    fields = [q, one, v] if packed.n_channels > 1 else [q, one]
-    return [naive.histogram(bins_of(binned), rows, field) for field in fields]
+def by_loops(binned, rows, cells):
+    return [naive.histogram(bins_of(binned), rows, half) for half in halves_of(cells)]
 
 
-def gradients_of(n, newton, seed=0):
+def cells_of(n, newton, seed=0):
     rng = np.random.default_rng(seed)
-    return packed_of(rng.normal(size=n), rng.random(n) if newton else None)
+    return packed_of(rng.normal(size=n), rng.random(n) if newton else None).cells
 
 
 @pytest.mark.parametrize("newton", [False, True])
@@ -57,23 +46,23 @@ def gradients_of(n, newton, seed=0):
 def test_histograms_equal_the_loops(n_features, newton):
     n = 60
     binned = binned_of(integer_features(n, n_features))
-    packed = gradients_of(n, newton)
+    cells = cells_of(n, newton)
     some = np.flatnonzero(np.arange(n) % 3 != 1)
     for rows in (np.arange(n), some, np.array([5]), np.array([], np.int64)):
-        expected = by_loops(binned, rows, packed)
+        expected = by_loops(binned, rows, cells)
         for n_parts in (1, 2, 5):
-            np.testing.assert_array_equal(histogram_of(binned, rows, packed, n_parts), expected)
+            np.testing.assert_array_equal(histogram_of(binned, rows, cells, n_parts), expected)
 
 
 @pytest.mark.parametrize("newton", [False, True])
 def test_a_parent_less_one_child_is_the_other_child(newton):
     n = 100
     binned = binned_of(integer_features(n, 20))
-    packed = gradients_of(n, newton, seed=2)
+    cells = cells_of(n, newton, seed=2)
     left = np.flatnonzero(binned.column(3) <= 2).astype(np.uint32)
     right = np.setdiff1d(np.arange(n), left).astype(np.uint32)
     parent, one, other = (
-        np.array(histogram_of(binned, rows, packed, 2))
+        np.array(histogram_of(binned, rows, cells, 2))
         for rows in (np.arange(n, dtype=np.uint32), left, right)
     )
     np.testing.assert_array_equal(parent - one, other)
@@ -84,41 +73,24 @@ def test_a_parent_less_one_child_is_the_other_child(newton):
 def test_as_many_rows_as_are_asked_for_ahead(more, newton):
     n = ROWS_AHEAD + more
     binned = binned_of(integer_features(n + 5, 2))
-    packed = gradients_of(n + 5, newton, seed=3)
+    cells = cells_of(n + 5, newton, seed=3)
     rows = np.arange(5, n + 5)
-    expected = by_loops(binned, rows, packed)
+    expected = by_loops(binned, rows, cells)
     for n_parts in (1, 2):
-        np.testing.assert_array_equal(histogram_of(binned, rows, packed, n_parts), expected)
-
-
-@pytest.mark.parametrize("rows_at_most", [1, 7, 64, 100])
-def test_three_fields_unpacked_in_pieces_of_any_size(rows_at_most):
-    n = 100
-    binned = binned_of(integer_features(n, 3))
-    packed = gradients_of(n, True)
-    for rows in (np.arange(n), np.arange(1, n)):
-        expected = by_loops(binned, rows, packed)
-        for n_parts in (1, 2):
-            found = histogram_of(binned, rows, packed, n_parts, rows_at_most)
-            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(histogram_of(binned, rows, cells, n_parts), expected)
 
 
 @pytest.mark.parametrize("newton", [False, True])
 @pytest.mark.parametrize("lam", [1.0, -1.0, np.nextafter(1, 0), -1 / 3])
-@pytest.mark.parametrize("more", [-1, 0, 1, ROWS_AT_MOST + 1])
-def test_no_field_overflows_where_all_rows_are_the_largest_and_in_one_bin(more, lam, newton):
-    """At, below and above the number of rows whose cells are added before they are unpacked."""
-    n = ROWS_AT_MOST + more
+@pytest.mark.parametrize("n", [1, 2, 2**15 - 1, 2**15, 2**17])
+def test_no_half_overflows_where_all_rows_are_the_largest_and_in_one_bin(n, lam, newton):
     binned = binned_of(np.zeros((n + 3, 1)))
-    w = np.full(n + 3, 0.7) if newton else None
-    packed = packed_of(np.full(n + 3, lam), w)
-    q, v, _ = fields_of(packed)
+    cells = packed_of(np.full(n + 3, lam), np.full(n + 3, abs(lam)) if newton else None).cells
+    (q, *_), (mass, *_) = halves_of(cells[:1])
     for rows in (np.arange(n + 3), np.arange(3, n + 3)):
         for n_parts in (1, 2):
-            sums = histogram_of(binned, rows, packed, n_parts)
-            found = [int(channel[0, 0]) for channel in sums]
-            expected = [len(rows) * q[0], len(rows), *([len(rows) * v[0]] if newton else [])]
-            assert found == expected
+            found = [int(half[0, 0]) for half in histogram_of(binned, rows, cells, n_parts)]
+            assert found == [len(rows) * q, len(rows) * mass]
 
 
 @pytest.mark.parametrize("missing_left", [False, True])
@@ -163,3 +135,23 @@ def test_rows_are_drawn_by_their_keys(fraction):
     # Five standard deviations of the number of rows drawn.
     assert abs(len(found) - fraction * n) < 5 * np.sqrt(n * fraction * (1 - fraction))
     np.testing.assert_array_equal(np.sort(draw(rows[::-1].copy())), found)
+
+
+@pytest.mark.parametrize("n_features", [1, 17])
+@pytest.mark.parametrize("n", [0, 1, 3, 4, 64, 65, 150, 200])
+def test_rows_are_copied_next_to_each_other(n, n_features):
+    binned = binned_of(integer_features(200, n_features))
+    rows = np.sort(np.random.default_rng(n).permutation(200)[:n]).astype(np.uint32)
+    words = binned.blocks.view(np.uint64)
+    copied = np.empty((len(words), n, 2), np.uint64)
+    copy_rows(words, rows, copied)
+    np.testing.assert_array_equal(copied, words[:, rows])
+
+
+@pytest.mark.parametrize("sizes", [[5], [1, 0, 3], [100, 1, 50, 49], [0, 0]])
+def test_the_leaf_of_every_row_is_written(sizes):
+    stops = np.cumsum(sizes)
+    rows = np.random.default_rng(0).permutation(stops[-1]).astype(np.uint32)
+    leaf_of = np.full(len(rows), -1, np.int32)
+    write_leaves(rows, stops - sizes, stops, leaf_of)
+    np.testing.assert_array_equal(leaf_of[rows], np.repeat(np.arange(len(sizes)), sizes))

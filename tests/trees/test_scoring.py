@@ -15,7 +15,7 @@ from rankinite.trees import (
     score_features,
     scoring,
 )
-from rankinite.trees.scoring import SERIAL_ROWS
+from rankinite.trees.scoring import SERIAL_ROWS, leaves_of
 from tests.naive import trees as naive
 from tests.trees.cases import arrays_of, binned_of, bins_of, grow, packed_of, problem_of
 
@@ -56,7 +56,8 @@ def forest_on(X, n_trees=6, max_bins=255):
 @pytest.fixture(autouse=True, params=["walked", "by planes"])
 def way_of_binned_rows(request, monkeypatch):
     """Few binned rows are walked, many go by planes: these tests take either way."""
-    monkeypatch.setattr(scoring, "WALKED_TREES", 10**9 if request.param == "walked" else -1)
+    for limit in ("WALKED_TREES", "WALKED_ROWS"):
+        monkeypatch.setattr(scoring, limit, 10**9 if request.param == "walked" else -1)
 
 
 @both_dtypes
@@ -69,6 +70,8 @@ def test_raw_binned_and_known_leaves_agree(dtype, max_bins, n):
     known = np.full(n, 0.25)
     for one, tree in zip(grown, trees, strict=True):
         add_grown_tree(one, tree.value, known)
+        assert one.leaf_of.dtype == np.int32
+        assert leaves_of(one.tree, binned).tobytes() == one.leaf_of.tobytes()
     walked = np.full(n, 0.25)
     for tree in trees:
         add_tree(tree, binned, walked)

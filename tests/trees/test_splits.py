@@ -9,26 +9,23 @@ from hypothesis import strategies as st
 
 from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
 from tests.naive import trees as naive
-from tests.trees.cases import binned_of, bins_of, fields_of, integer_features, packed_of, problem_of
+from tests.trees.cases import binned_of, bins_of, halves_of, integer_features, packed_of, problem_of
 
 
-def histogram_by_loops(problem, packed, rows):
-    """The histogram of `rows` in the layout of the kernels, (n_blocks, n_channels, 16 · 256)."""
+def histogram_by_loops(problem, rows):
+    """The histogram of `rows` in the layout of the kernels, (n_blocks, 16 · 256)."""
     n_features = problem.bins.shape[1]
     n_blocks = -(-n_features // 16)
-    channels = np.zeros((packed.n_channels, n_blocks * 16, 256), np.int64)
-    cells = [(q << packed.count_bits) + 1 for q in problem.lam]
-    channels[0, :n_features] = naive.histogram(problem.bins, rows, cells)
-    if problem.w is not None:
-        channels[1, :n_features] = naive.histogram(problem.bins, rows, problem.w)
-    blocks = channels.reshape(packed.n_channels, n_blocks, 16 * 256)
-    return np.ascontiguousarray(blocks.swapaxes(0, 1))
+    sums = np.zeros((n_blocks * 16, 256), np.int64)
+    cells = [q * 2**32 + mass for q, mass in zip(problem.lam, problem.mass, strict=True)]
+    sums[:n_features] = naive.histogram(problem.bins, rows, cells)
+    return sums.reshape(n_blocks, 16 * 256)
 
 
-def kernel_splits(problem, packed, rows, allowed=None):
+def kernel_splits(problem, rows, allowed=None):
     """Gain, bin and missing direction of every feature."""
     n_features = problem.bins.shape[1]
-    histogram = histogram_by_loops(problem, packed, rows)
+    histogram = histogram_by_loops(problem, rows)
     gains, bins = np.full((2, n_features), -1.0), np.zeros((2, n_features), np.uint8)
     missing_left = np.zeros((2, n_features), np.bool_)
     features = np.full(2, -1)
@@ -39,11 +36,10 @@ def kernel_splits(problem, packed, rows, allowed=None):
         2 * histogram,
         2,
         True,
-        packed.count_bits,
         np.asarray(problem.n_bins),
         np.stack([allowed, allowed]),
-        Limits(problem.least, problem.l2),
-        np.empty((3, N_SCRATCH, 257)),
+        Limits(float(problem.least), problem.l2),
+        np.empty((3, N_SCRATCH, 256)),
         gains,
         bins,
         missing_left,
@@ -54,8 +50,8 @@ def kernel_splits(problem, packed, rows, allowed=None):
     return gains[0], bins[0], missing_left[0]
 
 
-def assert_equals_search(problem, packed, rows):
-    gains, bins, missing_left = kernel_splits(problem, packed, rows)
+def assert_equals_search(problem, rows):
+    gains, bins, missing_left = kernel_splits(problem, rows)
     for feature in range(problem.bins.shape[1]):
         best = naive.best_split(problem, rows, [feature])
         assert gains[feature] == (0.0 if best is None else best.gain)
@@ -76,12 +72,12 @@ def assert_equals_search(problem, packed, rows):
 def test_equals_exhaustive_search(n, n_values, missing, min_samples_leaf, newton, levels, seed):
     rng = np.random.default_rng(seed)
     binned = binned_of(integer_features(n, 5, n_values=n_values, missing=missing, seed=seed))
-    # Few levels of λ make many equal splits; w is 0 for some rows.
+    # Few levels of λ make many equal splits; a w of 0 has the least mass there is.
     lam = rng.integers(-levels, levels + 1, n)
     packed = packed_of(lam, rng.integers(0, 4, n) if newton else None)
     problem = problem_of(binned, packed, min_samples_leaf)
-    assert_equals_search(problem, packed, np.arange(n))
-    assert_equals_search(problem, packed, np.arange(0, n, 2))
+    assert_equals_search(problem, np.arange(n))
+    assert_equals_search(problem, np.arange(0, n, 2))
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)
@@ -89,7 +85,7 @@ def test_equals_exhaustive_search(n, n_values, missing, min_samples_leaf, newton
     n=st.integers(2, 40),
     missing=st.sampled_from([0.0, 0.3]),
     newton=st.booleans(),
-    min_mass=st.sampled_from([0.0, 1.0, 4.0, 9.5]),
+    min_mass=st.sampled_from([1.0, 4.0, 9.5]),
     l2=st.sampled_from([0.0, 0.25, 3.0, 1e4]),
     seed=st.integers(0, 2**32),
 )
@@ -97,21 +93,21 @@ def test_regularised_splits_equal_exhaustive_search(n, missing, newton, min_mass
     rng = np.random.default_rng(seed)
     binned = binned_of(integer_features(n, 5, n_values=6, missing=missing, seed=seed))
     packed = packed_of(rng.integers(-50, 51, n), rng.integers(0, 4, n) if newton else None)
-    problem = replace(problem_of(binned, packed), least=min_mass, l2=l2)
-    assert_equals_search(problem, packed, np.arange(n))
+    unit = packed.w_scale
+    problem = replace(problem_of(binned, packed), least=max(min_mass * unit, 1.0), l2=l2 * unit)
+    assert_equals_search(problem, np.arange(n))
 
 
 def test_the_gain_with_l2_is_that_of_the_formula():
     """G²/(M + c) on both sides less that of the whole, for λ = 1, 1, 5, 7 and c = 2."""
     packed = packed_of(np.array([1.0, 1.0, 5.0, 7.0]))
-    q, _, _ = fields_of(packed)
     bins = np.array([[0], [0], [1], [1]], np.uint8)
-    problem = naive.Problem(bins, [2], q, None, l2=2.0)
-    gains, *_ = kernel_splits(problem, packed, range(4))
+    problem = naive.Problem(bins, [2], *halves_of(packed.cells), l2=2.0)
+    gains, *_ = kernel_splits(problem, range(4))
     formula = 2**2 / (2 + 2) + 12**2 / (2 + 2) - 14**2 / (4 + 2)
     assert gains[0] / packed.lam_scale**2 == pytest.approx(formula)
     # Held back far enough, no split is worth it.
-    assert kernel_splits(replace(problem, l2=100.0), packed, range(4))[0][0] == 0.0
+    assert kernel_splits(replace(problem, l2=100.0), range(4))[0][0] == 0.0
 
 
 def test_real_gradients():
@@ -120,14 +116,32 @@ def test_real_gradients():
         binned = binned_of(rng.normal(size=(90, 3)))
         packed = packed_of(rng.normal(size=90), rng.random(90) if newton else None)
         problem = problem_of(binned, packed, 4)
-        assert_equals_search(problem, packed, np.arange(90))
+        assert_equals_search(problem, np.arange(90))
 
 
-def one_feature(bins, lam, n_bins, min_samples_leaf=1):
-    packed = packed_of(np.asarray(lam, np.float64))
-    q, _, _ = fields_of(packed)
-    problem = naive.Problem(np.array(bins, np.uint8)[:, None], [n_bins], q, None, min_samples_leaf)
-    gains, found, missing_left = kernel_splits(problem, packed, range(len(lam)))
+@pytest.mark.parametrize("sign", [-1, 1, 0])
+def test_sums_that_fill_their_halves(sign):
+    """Σ mass and |Σλ| of 2^31 − 1, all of one sign, or up to there and back."""
+    n, most = 40, 2**31 - 1
+    rng = np.random.default_rng(6)
+    binned = binned_of(integer_features(n, 5, missing=0.2, seed=6))
+    lam, mass = ([most - (n - 1) * (most // n), *[most // n] * (n - 1)] for _ in range(2))
+    signs = rng.choice([-1, 1], n) if sign == 0 else np.full(n, sign)
+    lam = [int(s) * q for s, q in zip(signs, rng.permutation(lam), strict=True)]
+    problem = naive.Problem(bins_of(binned), binned.mapper.n_bins, lam, mass)
+    assert sum(mass) == most == sum(map(abs, lam))
+    assert_equals_search(problem, np.arange(n))
+    # One row with nearly everything, beside rows with the least there is.
+    lam = [sign * (most - n + 1), *[1] * (n - 1)]
+    problem = replace(problem, lam=lam, mass=[most - n + 1, *[1] * (n - 1)])
+    assert_equals_search(problem, np.arange(n))
+
+
+def one_feature(bins, lam, n_bins, min_samples_leaf=1, w=None):
+    packed = packed_of(lam, w)
+    own = np.array(bins, np.uint8)[:, None]
+    problem = naive.Problem(own, [n_bins], *halves_of(packed.cells), min_samples_leaf)
+    gains, found, missing_left = kernel_splits(problem, range(len(lam)))
     return gains[0] / packed.lam_scale**2, found[0], missing_left[0]
 
 
@@ -154,10 +168,13 @@ def test_missing_rows_go_where_they_belong_and_right_in_doubt():
     assert one_feature([0, 1, 255, 255], [0, 0, 3, 3], 2)[1:] == (1, False)
 
 
-def test_without_missing_rows_they_would_follow_the_larger_side():
+def test_without_missing_rows_they_would_follow_the_heavier_side():
     assert one_feature([0, 0, 1], [1, 1, 0], 2)[2]
     assert not one_feature([0, 1, 1], [1, 0, 0], 2)[2]
     assert not one_feature([0, 0, 1, 1], [1, 1, 0, 0], 2)[2]
+    assert one_feature([0, 1, 1], [1, 0, 0], 2, w=[5, 2, 2])[2]
+    assert not one_feature([0, 0, 1], [1, 1, 0], 2, w=[1, 1, 3])[2]
+    assert not one_feature([0, 0, 1], [1, 1, 0], 2, w=[1, 1, 2])[2]
 
 
 def test_min_samples_leaf_holds_on_both_sides():
@@ -173,8 +190,8 @@ def test_features_that_are_not_allowed_have_no_gain():
     packed = packed_of(np.random.default_rng(0).normal(size=30))
     problem = problem_of(binned, packed)
     allowed = np.array([True, False, True, False, False, True])
-    free = kernel_splits(problem, packed, range(30))[0]
-    gains = kernel_splits(problem, packed, range(30), allowed)[0]
+    free = kernel_splits(problem, range(30))[0]
+    gains = kernel_splits(problem, range(30), allowed)[0]
     assert (free > 0).all()
     np.testing.assert_array_equal(gains, np.where(allowed, free, 0.0))
 
@@ -186,7 +203,7 @@ def test_features_without_a_cut():
     packed = packed_of([3.0, 0.0, 3.0])
     problem = problem_of(binned, packed)
     np.testing.assert_array_equal(bins_of(binned)[:, 1], 255)
-    gains, bins, missing_left = kernel_splits(problem, packed, range(3))
+    gains, bins, missing_left = kernel_splits(problem, range(3))
     assert gains[0] == gains[1] == 0.0
     assert gains[2] / packed.lam_scale**2 == pytest.approx(6.0)
     assert (bins[2], missing_left[2]) == (0, False)
@@ -199,5 +216,5 @@ def test_equal_rows_are_never_worth_a_split(n, value):
     binned = binned_of(np.arange(n, dtype=np.float64)[:, None])
     for w in (None, np.full(n, 0.7 * value)):
         packed = packed_of(np.full(n, value), w)
-        gains, _, _ = kernel_splits(problem_of(binned, packed), packed, range(n))
+        gains, _, _ = kernel_splits(problem_of(binned, packed), range(n))
         assert gains[0] == 0.0

@@ -1,9 +1,10 @@
 """What "auto" parameters come to: it depends on how many documents there are to learn from.
 
-`benchmarks/quality.py` is where the numbers come from. With few documents trees that see a part of
-them, at rankings that might as well have been, err in different ways, and their sum errs less; and
-every pair is needed, those far down the ranking too. Many documents have more to teach than can be
-learned from a part, and pairs near the top of their rankings teach it sooner; and noise costs time.
+`benchmarks/quality.py` is where the numbers come from. With few documents λs at rankings that might
+as well have been make trees err in different ways, and their sum errs less; and every pair is
+needed, those far down the ranking too. Of many documents those that hardly pull need not be looked
+at for every tree, which saves most of its time; pairs near the top of their rankings teach soonest;
+and noise costs time.
 """
 
 from __future__ import annotations
@@ -12,10 +13,13 @@ from rankinite.measures import Measure
 
 MANY_ROWS = 100_000
 # Of few documents.
-ROW_FRACTION = 0.65
 NOISE = 0.5
 # How deep λs go: so many times the cut-off of the measure, and at least so many ranks.
 DEEP, SHALLOW = (6, 60), (3, 30)
+# Share of the documents of drawn queries that choose the splits of a tree: of few documents, and of
+# ever so many. In between it is what leaves this number of all.
+LARGEST_SHARE, SMALLEST_SHARE = 0.8, 0.35
+ROWS_OF_SHARE = 150_000
 
 
 def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]:
@@ -29,7 +33,9 @@ def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]
         None: what is learned is no measure, and there are no λs of one.
     """
     few = n_rows < MANY_ROWS
-    values: dict[str, float | None] = {"row_fraction": ROW_FRACTION if few else 1.0}
+    values: dict[str, float | None] = {
+        "importance_fraction": min(max(ROWS_OF_SHARE / n_rows, SMALLEST_SHARE), LARGEST_SHARE)
+    }
     if learned is not None:
         factor, least = DEEP if few else SHALLOW
         # A document that the measure does not see yet has no force that could bring it up, unless

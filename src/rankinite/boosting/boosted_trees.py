@@ -14,6 +14,7 @@ from rankinite.boosting.auto import auto_values
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
+from rankinite.boosting.row_sample import RowSample
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
 from rankinite.distributed import Communicator, Serial, total
@@ -61,9 +62,10 @@ class BoostedTrees(Learner):
         "l2_regularization": Real(0.0, or_low=True),
         "max_bins": Whole(2, 255),
         "split": OneOf(("least_squares", "newton")),
-        "row_fraction": Real(0.0, 1.0, words=("auto",)),
+        "row_fraction": Real(0.0, 1.0),
         "feature_fraction": Real(0.0, 1.0),
         "query_fraction": Real(0.0, 1.0),
+        "importance_fraction": Real(0.0, 1.0, words=("auto",)),
     }
     learns_from_bins = True
     sums_rounds = True
@@ -76,9 +78,10 @@ class BoostedTrees(Learner):
     l2_regularization: float
     max_bins: int
     split: str
-    row_fraction: float | str
+    row_fraction: float
     feature_fraction: float
     query_fraction: float
+    importance_fraction: float | str
 
     forest_: Forest
     chosen_: dict[str, float]
@@ -116,10 +119,21 @@ class BoostedTrees(Learner):
         growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
         grower = Grower(binned, growth, keys, n_rows, communicator)
         stage = self._stage(objective, grower, outputs, dataset)
-        if self.query_fraction < 1.0:
-            fraction = float(self.query_fraction)
-            stage.sample = QuerySample(keys, dataset.offsets, fraction, communicator)
+        stage.sample = self._sample(keys, dataset, communicator)
         return TreeRounds(stage, data, objective.link, start)
+
+    def _sample(
+        self, keys: np.ndarray, dataset: Dataset, communicator: Communicator
+    ) -> RowSample | None:
+        """What trees are grown on, if not on all documents."""
+        of_queries = float(self.query_fraction)
+        of_rows = float(self._setting("importance_fraction"))
+        if of_queries == of_rows == 1.0:
+            return None
+        queries = None
+        if of_queries < 1.0:
+            queries = QuerySample(keys, dataset.offsets, of_queries, communicator)
+        return RowSample(keys, communicator, of_rows, queries)
 
     def _setting(self, name: str) -> Any:
         """The value of a parameter that may be "auto"."""
@@ -164,7 +178,7 @@ class BoostedTrees(Learner):
             min_curvature_leaf=float(self.min_curvature_leaf),
             l2_regularization=float(self.l2_regularization),
             split=self.split,
-            row_fraction=float(self._setting("row_fraction")),
+            row_fraction=float(self.row_fraction),
             feature_fraction=float(self.feature_fraction),
         )
 

@@ -78,11 +78,15 @@ class LambdaMART(BoostedTrees):
         improves nothing, and never makes the training measure worse.
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
-        its split (Gao et al. 2009, section 5.3). A `row_fraction` of "auto" is 0.65 for training
-        data of less than 100,000 documents, and 1 otherwise.
+        its split (Gao et al. 2009, section 5.3).
     query_fraction : float
         Share of the queries that are drawn for every tree, to choose all its splits. The steps of
         its leaves are those of all documents.
+    importance_fraction : float or "auto"
+        Share of the documents of these queries that is drawn for every tree, to choose its splits:
+        each with a probability in proportion to |λ| and a little w, and counting the more the less
+        likely it was. "auto" is 150,000 over the number of documents in the training data, but at
+        least 0.35 and at most 0.8.
     base_model : ranker, model, function or weights, optional
         Anything that scores; trees are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
@@ -169,9 +173,10 @@ class LambdaMART(BoostedTrees):
         split: str = "newton",
         step: str = "newton",
         backfit: int = 0,
-        row_fraction: float | str = "auto",
+        row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
-        query_fraction: float = 1.0,
+        query_fraction: float = 0.6,
+        importance_fraction: float | str = "auto",
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -199,6 +204,7 @@ class LambdaMART(BoostedTrees):
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
         self.query_fraction = query_fraction
+        self.importance_fraction = importance_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure

@@ -63,7 +63,7 @@ class LineSearchStage(TreeStage):
     def _steps(
         self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
     ) -> np.ndarray:
-        place = (grown.rows, grown.starts, grown.stops)
+        place = (grown.leaf_of, grown.tree.n_leaves)
         everywhere = (self.grower.n_rows, self.grower.communicator)
         forces, masses, bends = (
             sums_over_leaves(terms, *place, *everywhere) for terms in (lam, self._mass, w)
@@ -104,7 +104,7 @@ class LineSearchStage(TreeStage):
         weights = np.zeros_like(steps)
         for leaf in np.flatnonzero(steps):
             tree = np.zeros_like(scores)
-            tree[grown.rows[grown.starts[leaf] : grown.stops[leaf]]] = steps[leaf]
+            tree[grown.leaf_of == leaf] = steps[leaf]
             alpha = self._weight(scores, tree)
             moved = scores + alpha * tree
             value = self._searcher.value(moved)

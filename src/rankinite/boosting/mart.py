@@ -44,8 +44,8 @@ class MART(BoostedTrees):
     n_estimators, max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split
         As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
         documents' weights, times 4σ² for the logistic losses), row_fraction, feature_fraction,
-        query_fraction, base_model, early_stopping, valid_measure, sigma, random_state, n_threads
-        and verbose.
+        query_fraction, importance_fraction, base_model, early_stopping, valid_measure, sigma,
+        random_state, n_threads and verbose.
 
     Examples
     --------
@@ -76,9 +76,10 @@ class MART(BoostedTrees):
         l2_regularization: float = 0.0,
         max_bins: int = 255,
         split: str = "least_squares",
-        row_fraction: float | str = 1.0,
+        row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
         query_fraction: float = 1.0,
+        importance_fraction: float | str = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -101,6 +102,7 @@ class MART(BoostedTrees):
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
         self.query_fraction = query_fraction
+        self.importance_fraction = importance_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure

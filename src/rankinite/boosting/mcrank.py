@@ -47,8 +47,9 @@ class McRank(BoostedTrees):
         Number of rounds.
     max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split, row_fraction
         As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
-        documents' weights), feature_fraction, query_fraction, early_stopping, valid_measure,
-        random_state, n_threads and verbose. Wu et al. (2008) used 10 leaves and a rate of 0.05.
+        documents' weights), feature_fraction, query_fraction, importance_fraction,
+        early_stopping, valid_measure, random_state, n_threads and verbose. Wu et al. (2008) used
+        10 leaves and a rate of 0.05.
     base_model : ranker, model, function or weights, optional
         A score s that the classes begin with: P(y = k) grows like e^{ks}, so that the ranking is
         that of the base model before the first round.
@@ -85,9 +86,10 @@ class McRank(BoostedTrees):
         l2_regularization: float = 0.0,
         max_bins: int = 255,
         split: str = "least_squares",
-        row_fraction: float | str = 1.0,
+        row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
         query_fraction: float = 1.0,
+        importance_fraction: float | str = 1.0,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -110,6 +112,7 @@ class McRank(BoostedTrees):
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction
         self.query_fraction = query_fraction
+        self.importance_fraction = importance_fraction
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure

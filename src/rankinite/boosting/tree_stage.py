@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
 from rankinite.boosting.objectives import Objective
-from rankinite.boosting.query_sample import QuerySample
+from rankinite.boosting.row_sample import RowSample
 from rankinite.order.seeds import derive_seed
 from rankinite.trees import (
     Gradients,
@@ -16,7 +18,6 @@ from rankinite.trees import (
     add_grown_tree,
     add_tree,
     gradients,
-    on_all_rows,
     pack_least_squares,
     pack_newton,
     sums_over_leaves,
@@ -40,11 +41,11 @@ class TreeStage:
 
     Attributes
     ----------
-    sample : QuerySample or None
-        Draws the queries whose documents choose the splits of a round's trees; None: all do.
+    sample : RowSample or None
+        Draws the documents that choose the splits of a round's trees; None: all do.
     """
 
-    sample: QuerySample | None = None
+    sample: RowSample | None = None
 
     def __init__(
         self,
@@ -70,14 +71,27 @@ class TreeStage:
     def _learn_output(self, output: int, round_number: int, lam: np.ndarray, w: np.ndarray) -> Tree:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
-        drawn = None
-        if self.sample is not None:
-            drawn = self.sample.rows(derive_seed(self.seed, round_number, "queries"))
-        grown = _grow(grower, forces, bends, self._seed(round_number, output), drawn)
+        grown = self._grow(forces, bends, round_number, output)
         steps = self._steps(grown, forces, bends, self.scores[output])
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
         return tree
+
+    def _grow(self, lam: Gradients, w: Gradients, round_number: int, output: int) -> GrownTree:
+        grower, seed = self.grower, self._seed(round_number, output)
+        newton = grower.parameters.split == "newton"
+        if self.sample is not None:
+            drawn = self.sample.draw(lam, w if newton else self._ones, self.seed, round_number)
+            packed = pack_newton(drawn.lam, drawn.w, grower.n_rows)
+            return grower.grow(packed, seed, drawn.rows)
+        if newton:
+            return grower.grow(pack_newton(lam, w, grower.n_rows), seed)
+        return grower.grow(pack_least_squares(lam, grower.n_rows), seed)
+
+    @cached_property
+    def _ones(self) -> Gradients:
+        """The masses of rows for least squares, before some of them are drawn."""
+        return gradients(np.ones(self.scores.shape[1]), self.grower.communicator)
 
     def _steps(
         self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
@@ -103,17 +117,6 @@ class TreeStage:
         return any(np.ptp(tree.value) > 0.0 for tree in member)
 
 
-def _grow(
-    grower: Grower, lam: Gradients, w: Gradients, seed: np.uint64, drawn: np.ndarray | None
-) -> GrownTree:
-    if grower.parameters.split == "newton":
-        packed = pack_newton(lam, w, grower.n_rows)
-    else:
-        packed = pack_least_squares(lam, grower.n_rows)
-    grown = grower.grow(packed, seed, drawn)
-    return grown if drawn is None else on_all_rows(grown, grower.binned, grower.communicator)
-
-
 def newton_steps(
     grown: GrownTree, lam: Gradients, w: Gradients, longest: float, grower: Grower
 ) -> np.ndarray:
@@ -121,7 +124,7 @@ def newton_steps(
 
     L2 regularisation is added to Σw.
     """
-    place = (grown.rows, grown.starts, grown.stops, grower.n_rows, grower.communicator)
+    place = (grown.leaf_of, grown.tree.n_leaves, grower.n_rows, grower.communicator)
     forces = sums_over_leaves(lam, *place)
     masses = sums_over_leaves(w, *place) + grower.parameters.l2_of_steps
     # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.

@@ -216,7 +216,7 @@ def grow_a_tree(measure: str) -> None:
     ):
         parameters = GrowthParameters(max_leaf_nodes=4, split=split, row_fraction=0.5)
         grown = Grower(binned, parameters, keys, n_rows, serial).grow(packed, np.uint64(0))
-    sums_over_leaves(lam, grown.rows, grown.starts, grown.stops, n_rows, serial)
+    sums_over_leaves(lam, grown.leaf_of, grown.tree.n_leaves, n_rows, serial)
     add_grown_tree(grown, grown.tree.value, scores)
     add_tree(grown.tree, binned, scores)
 

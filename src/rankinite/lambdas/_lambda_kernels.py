@@ -49,11 +49,15 @@ def _take_scores(scores, documents, keys, seed, draw, settings, by_place, s):
 @kernel()
 def _write(documents, sums, value, sigma, draw, n_draws, lam, curvature):
     """Write λ and w from the sums in grade order, whose unit is `value`: a mean over the draws."""
-    for k in range(documents.shape[0]):
-        force = sigma * (value * sums[0, k]) / n_draws
-        bend = sigma * sigma * (value * sums[1, k]) / n_draws
-        lam[documents[k]] = force if draw == 0 else lam[documents[k]] + force
-        curvature[documents[k]] = bend if draw == 0 else curvature[documents[k]] + bend
+    force, bend = sigma * value / n_draws, sigma * sigma * value / n_draws
+    if draw == 0:
+        for k in range(documents.shape[0]):
+            lam[documents[k]] = force * sums[0, k]
+            curvature[documents[k]] = bend * sums[1, k]
+    else:
+        for k in range(documents.shape[0]):
+            lam[documents[k]] += force * sums[0, k]
+            curvature[documents[k]] += bend * sums[1, k]
 
 
 @kernel(inline="always")

@@ -26,6 +26,8 @@ _WORDS = {
     "l2_regularization": "lambda_l2 reg_lambda lambda l2_leaf_reg l2",
     "learning_rate": "lr eta shrinkage shrinkage_rate alpha",
     "query_fraction": "subsample bagging_fraction",
+    "importance_fraction": "data_sample_strategy top_rate other_rate mvs_reg bootstrap_type "
+    "sampling_method",
     "row_fraction": "subsample_bynode",
     "feature_fraction": "colsample_bytree colsample_bynode colsample max_features rsm",
     "max_bins": "max_bin border_count n_bins",

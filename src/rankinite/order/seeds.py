@@ -10,7 +10,15 @@ import numpy as np
 
 from rankinite._hash_kernels import hash_words, keys_from_seed
 
-_STREAMS = {"tree": 1, "ties": 2, "rows": 3, "features": 4, "queries": 5, "weights": 6}
+_STREAMS = {
+    "tree": 1,
+    "ties": 2,
+    "rows": 3,
+    "features": 4,
+    "queries": 5,
+    "weights": 6,
+    "importance": 7,
+}
 
 
 def derive_seed(*parts: int | np.uint64 | str) -> np.uint64:

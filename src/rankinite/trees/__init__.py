@@ -9,17 +9,16 @@ from rankinite.trees.fixed_point import (
     pack_newton,
     sums_over_leaves,
 )
-from rankinite.trees.grower import Grower, GrownTree, GrowthParameters, share_of_words
+from rankinite.trees.grower import Grower, GrowthParameters, share_of_words
 from rankinite.trees.scoring import (
     SERIAL_ROWS,
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
-    on_all_rows,
     score_binned,
     score_features,
 )
-from rankinite.trees.tree import Forest, Tree
+from rankinite.trees.tree import Forest, GrownTree, Tree
 
 __all__ = [
     "SERIAL_ROWS",
@@ -35,7 +34,6 @@ __all__ = [
     "bins_of_thresholds",
     "draw_rows",
     "gradients",
-    "on_all_rows",
     "pack_least_squares",
     "pack_newton",
     "score_binned",

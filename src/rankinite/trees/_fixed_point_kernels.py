@@ -32,39 +32,39 @@ def _count_exponents(patterns, counts):
         counts[(patterns[i] >> np.uint64(52)) & np.uint64(N_EXPONENTS - 1)] += 1
 
 
-@parallel_kernel()
-def pack_one(values, scale, count_bits, cells):
-    """Cells q·2^count_bits + 1 of q = rint(value·scale): the sum above, the count below."""
-    for i in prange(values.shape[0]):
-        cells[i] = (np.int64(np.rint(values[i] * scale)) << count_bits) + 1
+@kernel(inline="always")
+def _cell(force, scale, mass):
+    return (np.int64(np.rint(force * scale)) << 32) + mass
 
 
 @parallel_kernel()
-def pack_two(lam, lam_scale, w, w_scale, w_bits, count_bits, cells):
-    """Cells of three fields: rint(λ·scale) above, rint(w·scale) in the middle, 1 below."""
+def pack_rows(lam, scale, cells):
+    """Cells of rint(λ·scale) above 1."""
     for i in prange(lam.shape[0]):
-        upper = np.int64(np.rint(lam[i] * lam_scale)) << w_bits
-        cells[i] = ((upper + np.int64(np.rint(w[i] * w_scale))) << count_bits) + 1
+        cells[i] = _cell(lam[i], scale, 1)
 
 
 @parallel_kernel()
-def leaf_sums(values, scale, rows, starts, stops, sums):
+def pack_weighted(lam, lam_scale, w, w_scale, cells):
+    """Cells of rint(λ·scale) above rint(w·scale), which is at least 1."""
+    for i in prange(lam.shape[0]):
+        cells[i] = _cell(lam[i], lam_scale, max(np.int64(np.rint(w[i] * w_scale)), 1))
+
+
+@parallel_kernel()
+def leaf_sums(values, scale, leaf_of, sums):
     """Σ rint(value·scale) over the rows of each leaf, in integers, by parts of the rows.
 
-    `sums` (n_parts, n_leaves) is the output.
+    `sums` (n_parts, n_leaves) is the output, zero before.
     """
-    n = rows.shape[0]
+    n = values.shape[0]
     n_parts = sums.shape[0]
     for part in prange(n_parts):
         first, last = part * n // n_parts, (part + 1) * n // n_parts
-        for leaf in range(starts.shape[0]):
-            own = rows[max(first, starts[leaf]) : max(first, min(last, stops[leaf]))]
-            sums[part, leaf] = _rounded_sum(values, scale, own)
+        _add_to_leaves(values[first:last], scale, leaf_of[first:last], sums[part])
 
 
 @kernel()
-def _rounded_sum(values, scale, rows):
-    total = np.int64(0)
-    for row in rows:
-        total += np.int64(np.rint(values[row] * scale))
-    return total
+def _add_to_leaves(values, scale, leaf_of, sums):
+    for i in range(values.shape[0]):
+        sums[leaf_of[i]] += np.int64(np.rint(values[i] * scale))

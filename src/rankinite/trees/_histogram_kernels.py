@@ -57,84 +57,27 @@ def _add_gathered(words, rows, cells, sums):
 
 
 @kernel()
-def _unpack(packed, w_bits, cell_count_bits, count_bits, histogram, add):
-    """Write sums of three fields to the two channels of a histogram, or add them.
-
-    The fields below Σλ are never negative, so shifting them out leaves Σλ itself.
-    """
-    counts = (np.int64(1) << cell_count_bits) - 1
-    weights = (np.int64(1) << w_bits) - 1
-    first, second = histogram[0], histogram[1]
-    if add:
-        for k in range(packed.shape[0]):
-            above = packed[k] >> cell_count_bits
-            first[k] += ((above >> w_bits) << count_bits) + (packed[k] & counts)
-            second[k] += above & weights
-    else:
-        for k in range(packed.shape[0]):
-            above = packed[k] >> cell_count_bits
-            first[k] = ((above >> w_bits) << count_bits) + (packed[k] & counts)
-            second[k] = above & weights
+def _add_up(partial, block, sums):
+    """The sum of the parts of one block."""
+    for k in range(sums.shape[0]):
+        total = np.int64(0)
+        for part in range(partial.shape[0]):
+            total += partial[part, block, k]
+        sums[k] = total
 
 
 @kernel()
-def _add_three_fields(
-    words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
-):
-    """Sum cells of three fields, unpacking them before a field can overflow."""
-    packed = np.empty(histogram.shape[1], np.int64)
-    n = cells.shape[0]
-    # At least once, also without rows.
-    for start in range(0, max(n, 1), rows_at_most):
-        stop = min(start + rows_at_most, n)
-        _clear(packed)
-        if rows.shape[0] == 0:
-            _add_rows(words[start:stop], cells[start:stop], packed)
-        else:
-            _add_gathered(words, rows[start:stop], cells[start:stop], packed)
-        _unpack(packed, w_bits, cell_count_bits, count_bits, histogram, start > 0)
-
-
-@kernel()
-def _add_up(partial, block, histogram):
-    """The sum of the parts of one block, in each channel."""
-    for channel in range(histogram.shape[0]):
-        sums = histogram[channel]
-        for k in range(sums.shape[0]):
-            total = np.int64(0)
-            for part in range(partial.shape[0]):
-                total += partial[part, block, channel, k]
-            sums[k] = total
-
-
-@kernel()
-def _add_part(words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram):
+def _add_part(words, rows, cells, sums):
     """The histogram of one part of the rows in one block; no `rows` means that all are there."""
-    if w_bits > 0:
-        _add_three_fields(
-            words, rows, cells, w_bits, cell_count_bits, count_bits, rows_at_most, histogram
-        )
-        return
-    _clear(histogram[0])
+    _clear(sums)
     if rows.shape[0] == 0:
-        _add_rows(words, cells, histogram[0])
+        _add_rows(words, cells, sums)
     else:
-        _add_gathered(words, rows, cells, histogram[0])
+        _add_gathered(words, rows, cells, sums)
 
 
 @parallel_kernel()
-def build_histogram(
-    words,
-    rows,
-    cells,
-    w_bits,
-    cell_count_bits,
-    count_bits,
-    rows_at_most,
-    gathered,
-    partial,
-    histogram,
-):
+def build_histogram(words, rows, cells, gathered, partial, histogram):
     """Sum the cells of `rows` by bin, for every feature.
 
     Parameters
@@ -145,17 +88,13 @@ def build_histogram(
         The rows of the node, ascending; as many as there are rows means all of them.
     cells : ndarray of int64, shape (n_all_rows,)
         The cells of all rows.
-    w_bits, cell_count_bits, count_bits
-        The fields of the cells (`rankinite.trees.fixed_point.Packed`).
-    rows_at_most : int
-        How many cells of three fields may be added before one of them overflows.
-    gathered : ndarray of int64, shape (n_all_rows,)
+    gathered : ndarray of int64, shape (≥ n_all_rows,)
         Scratch: the cells of the node's rows next to each other.
-    partial : ndarray of int64, shape (n_parts, n_blocks, n_channels, 16 * 256)
+    partial : ndarray of int64, shape (n_parts, n_blocks, 16 * 256)
         Scratch: the rows are cut into this many parts for each block, so that the work divides
         evenly between threads whatever the number of blocks. With one part it may be a view of
         `histogram`.
-    histogram : ndarray of int64, shape (n_blocks, n_channels, 16 * 256)
+    histogram : ndarray of int64, shape (n_blocks, 16 * 256)
         Output.
     """
     n_parts, n_blocks = partial.shape[:2]
@@ -177,10 +116,6 @@ def build_histogram(
             words[block, first if whole else 0 :],
             rows[first : first if whole else last],
             own[first:last],
-            w_bits,
-            cell_count_bits,
-            count_bits,
-            rows_at_most,
             partial[part, block],
         )
     if n_parts > 1:

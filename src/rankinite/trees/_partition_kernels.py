@@ -6,6 +6,12 @@ from numba import prange
 from rankinite._hash_kernels import mix
 from rankinite._numba import kernel, parallel_kernel
 from rankinite.binning._binning_kernels import MISSING_BIN
+from rankinite.trees._vector_kernels import prefetch
+
+# Scattered rows are asked for this long before they are copied.
+ROWS_AHEAD = 16
+# Parts of the rows for each block, so that the work divides evenly between threads.
+COPIES_A_BLOCK = 4
 
 
 @parallel_kernel()
@@ -93,3 +99,38 @@ def draw_rows(rows, keys, seed, limit, drawn):
         drawn[n] = row
         n += mix(keys[row] ^ seed) < limit
     return n
+
+
+@parallel_kernel()
+def copy_rows(words, rows, copied):
+    """Write the bins of some rows (ascending), next to each other.
+
+    Parameters
+    ----------
+    words, copied : ndarray of uint64, shape (n_blocks, n_rows, 2)
+    rows : ndarray of uint32
+    """
+    n, n_blocks = rows.shape[0], words.shape[0]
+    for unit in prange(n_blocks * COPIES_A_BLOCK):
+        block, part = unit // COPIES_A_BLOCK, unit % COPIES_A_BLOCK
+        own = slice(part * n // COPIES_A_BLOCK, (part + 1) * n // COPIES_A_BLOCK)
+        _copy_words(words[block], rows[own], copied[block, own])
+
+
+@kernel()
+def _copy_words(words, rows, copied):
+    flat = words.reshape(-1)
+    last = rows.shape[0] - 1
+    for i in range(rows.shape[0]):
+        prefetch(flat, 2 * np.int64(rows[min(i + ROWS_AHEAD, last)]))
+        row = rows[i]
+        copied[i, 0] = words[row, 0]
+        copied[i, 1] = words[row, 1]
+
+
+@parallel_kernel()
+def write_leaves(rows, starts, stops, leaf_of):
+    """Write the leaf of each row, where leaf l holds ``rows[starts[l]:stops[l]]``."""
+    for leaf in prange(starts.shape[0]):
+        for i in range(starts[leaf], stops[leaf]):
+            leaf_of[rows[i]] = leaf

@@ -141,8 +141,7 @@ def walk_bins(blocks, feature, bins, missing_left, left, right, value, scores):
 
 
 @parallel_kernel()
-def add_leaf_values(rows, starts, stops, value, scores):
-    """Add each leaf's value to the scores of its rows."""
-    for leaf in prange(starts.shape[0]):
-        for i in range(starts[leaf], stops[leaf]):
-            scores[rows[i]] += value[leaf]
+def add_leaf_values(leaf_of, value, scores):
+    """Add the value of its leaf to the score of each row."""
+    for row in prange(scores.shape[0]):
+        scores[row] += value[leaf_of[row]]

@@ -9,8 +9,8 @@ from rankinite._numba import kernel, parallel_kernel
 from rankinite.binning._binning_kernels import BLOCK, MISSING_BIN
 from rankinite.trees._histogram_kernels import N_BINS
 
-# Rows of the scratch of a scan: Σλ, rows and mass on the left of every candidate, and its bin.
-N_SCRATCH = 4
+# Rows of the scratch of a scan: the cells left of every split, and the gains.
+N_SCRATCH = 2
 
 
 class Limits(NamedTuple):
@@ -21,7 +21,7 @@ class Limits(NamedTuple):
     Attributes
     ----------
     min_mass : float
-        Least mass of a side.
+        Least mass of a side; at least 1, which a single row has.
     l2 : float
         Added to it.
     """
@@ -31,43 +31,16 @@ class Limits(NamedTuple):
 
 
 @kernel()
-def _candidates(histogram, first_cell, count_bits, n_bins, missing_left, scratch):
-    """What lies left of each candidate split of one feature; returns how many there are.
-
-    A bin without rows is no candidate: the split is the one before it. Candidates are written
-    one after the other without a branch, for in small nodes an empty bin is a coin toss.
-    """
-    mask = (np.int64(1) << count_bits) - 1
-    cells = histogram[0, first_cell : first_cell + N_BINS]
-    weights = histogram[histogram.shape[0] - 1, first_cell : first_cell + N_BINS]
-    newton = histogram.shape[0] > 1
-    sums, counts, masses, bins = scratch[0], scratch[1], scratch[2], scratch[3]
-    left, mass = np.int64(0), np.int64(0)
-    if missing_left:
-        left, mass = cells[MISSING_BIN], weights[MISSING_BIN]
-    n = np.uint64(0)
-    if newton:
-        for b in range(n_bins):
-            left += cells[b]
-            mass += weights[b]
-            sums[n] = float(left >> count_bits)
-            counts[n] = float(left & mask)
-            masses[n] = float(mass)
-            bins[n] = float(b)
-            n += np.uint64(cells[b] != 0)
-    else:
-        for b in range(n_bins):
-            left += cells[b]
-            sums[n] = float(left >> count_bits)
-            counts[n] = float(left & mask)
-            bins[n] = float(b)
-            n += np.uint64(cells[b] != 0)
-    return np.int64(n)
+def _add_from_left(cells, n_bins, left, lefts):
+    """Write what lies left of a split at each bin, where `left` is there already."""
+    for b in range(n_bins):
+        left += cells[b]
+        lefts[b] = left
 
 
 @kernel()
-def _gains(sums, masses, sum_total, mass_total, l2):
-    """Write the gain of each candidate over its sum.
+def _gains(halves, n_bins, sum_total, mass_total, limits, gains):
+    """Write the gain of a split at each bin; not above 0 where there must be none.
 
     The gain is the loss reduction of a split into two sides with the sums G and the masses M,
 
@@ -75,94 +48,88 @@ def _gains(sums, masses, sum_total, mass_total, l2):
 
     here without the factor 1/M, which all have in common. The mass is the number of rows for
     least squares, where this is the fall of the sum S_j of Burges 2010, Eq. 11; it is Σw for
-    Newton, where it is twice the fall of the loss's quadratic model. All are integers below 2^53,
-    exact in float64, so sides with equal means gain exactly 0: both products round the same
-    number.
+    Newton, where it is twice the fall of the loss's quadratic model. All are integers, exact in
+    float64, so sides with equal means gain exactly 0: both products round the same number.
 
     With l2 = c each mass is M + c, and G_l²/(M_l + c) + G_r²/(M_r + c) − G²/(M + c) is, written so
     that nothing cancels if c is 0,
 
         ((G_l·(M_r + c) − G_r·(M_l + c))² − c·(G_l²·(M_r + c) + G_r²·(M_l + c)))
             / ((M_l + c)·(M_r + c)·(M + c))
+
+    Parameters
+    ----------
+    halves : ndarray of int32
+        The cells on the left, mass and sum in turns.
     """
-    for k in range(sums.shape[0]):
-        left, right = sums[k], sum_total - sums[k]
-        mass_left = masses[k] + l2
-        mass_right = (mass_total - masses[k]) + l2
+    l2, least = limits.l2, limits.min_mass
+    for b in range(np.uint64(n_bins)):
+        mass = float(halves[np.uint64(2) * b])
+        left = float(halves[np.uint64(2) * b + np.uint64(1)])
+        rest, right = mass_total - mass, sum_total - left
+        mass_left, mass_right = mass + l2, rest + l2
         difference = left * mass_right - right * mass_left
         held_back = l2 * (left * left * mass_right + right * right * mass_left)
-        product = mass_left * mass_right
-        gain = (difference * difference - held_back) / product
-        sums[k] = gain if product > 0.0 else 0.0
+        gain = (difference * difference - held_back) / (mass_left * mass_right)
+        gains[b] = gain if min(mass, rest) >= least else 0.0
 
 
 @kernel()
-def _scan(histogram, first_cell, count_bits, n_bins, total, total_mass, limits, scratch):
-    """The best split of one feature: (gain, bin, whether missing rows go left)."""
-    mask = (np.int64(1) << count_bits) - 1
-    n_total = float(total & mask)
-    sum_total = float(total >> count_bits)
-    mass_total = float(total_mass)
-    any_missing = histogram[0, first_cell + MISSING_BIN] & mask > 0
-    counts, masses = scratch[1], scratch[2 if histogram.shape[0] > 1 else 1]
-    best, best_bin, best_missing_left = 0.0, 0, False
-    # One pass with the missing rows on the right, one with them on the left. With no missing rows
-    # a split at the last bin leaves the right side empty; with missing rows it separates those
-    # from all others.
-    for direction in range(2 if any_missing else 1):
-        last = _candidates(histogram, first_cell, count_bits, n_bins, direction == 1, scratch)
-        first = 0
-        # Masses never fall from candidate to candidate.
-        while first < last and masses[first] < limits.min_mass:
-            first += 1
-        while last > first and (
-            mass_total - masses[last - 1] < limits.min_mass or counts[last - 1] == n_total
-        ):
-            last -= 1
-        gains = scratch[0, first:last]
-        _gains(gains, masses[first:last], sum_total, mass_total, limits.l2)
-        for k in range(gains.shape[0]):
-            if gains[k] > best:
-                best = gains[k]
-                best_bin = np.int64(scratch[3, first + k])
-                best_missing_left = direction == 1
-                if not any_missing:
-                    best_missing_left = 2 * counts[first + k] > n_total
-    return best / (mass_total + limits.l2) if best > 0.0 else 0.0, best_bin, best_missing_left
+def _first_best(gains, n_bins):
+    """The bin of the largest gain, and of equal ones the lowest; −1 if no gain is above 0.
+
+    The bits of floats that are not negative are in the order of the floats.
+    """
+    patterns = gains.view(np.int64)
+    largest = np.int64(0)
+    for b in range(n_bins):
+        largest = max(largest, patterns[b])
+    if largest == 0:
+        return -1
+    b = 0
+    while patterns[b] != largest:
+        b += 1
+    return b
 
 
 @kernel()
-def _total(histogram, channel):
+def _scan(cells, n_bins, total, limits, scratch):
+    """The best split of one feature: (gain, bin, whether missing rows go left).
+
+    One pass with the missing rows on the right, one with them on the left. With no missing rows
+    a split at the last bin leaves the right side empty; with missing rows it separates those from
+    all others.
+    """
+    lefts, gains = scratch[0].view(np.int64), scratch[1]
+    halves = lefts.view(np.int32)
+    sum_total, mass_total = float(total >> 32), float(np.int32(total))
+    missing = cells[MISSING_BIN]
+    best, best_bin, missing_left = 0.0, 0, False
+    for direction in range(2 if missing != 0 else 1):
+        _add_from_left(cells, n_bins, missing if direction == 1 else np.int64(0), lefts)
+        _gains(halves, n_bins, sum_total, mass_total, limits, gains)
+        b = _first_best(gains, n_bins)
+        if b >= 0 and gains[b] > best:
+            best, best_bin = gains[b], b
+            missing_left = direction == 1
+            if missing == 0:
+                missing_left = 2 * halves[2 * b] > mass_total
+    return best / (mass_total + limits.l2), best_bin, missing_left
+
+
+@kernel()
+def _total(histogram):
     """Σ of the first feature's cells: every feature divides the same rows."""
     total = np.int64(0)
     for b in range(N_BINS):
-        total += histogram[channel, b]
+        total += histogram[0, b]
     return total
 
 
 @kernel()
-def _take_away(part, whole, first_cell):
-    for channel in range(part.shape[0]):
-        own = part[channel, first_cell : first_cell + N_BINS]
-        rest = whole[channel, first_cell : first_cell + N_BINS]
-        for b in range(N_BINS):
-            rest[b] -= own[b]
-
-
-@kernel()
-def _node_totals(first, second, subtract, count_bits):
-    """Cells and masses of two whole nodes; see `best_splits`."""
-    newton = first.shape[1] > 1
-    totals = np.empty((2, 2), np.int64)
-    for channel in range(2 if newton else 1):
-        totals[0, channel] = _total(first[0], channel)
-        totals[1, channel] = _total(second[0], channel)
-        if subtract:
-            totals[1, channel] -= totals[0, channel]
-    if not newton:
-        mask = (np.int64(1) << count_bits) - 1
-        totals[0, 1], totals[1, 1] = totals[0, 0] & mask, totals[1, 0] & mask
-    return totals
+def _take_away(part, whole):
+    for b in range(N_BINS):
+        whole[b] -= part[b]
 
 
 @kernel()
@@ -181,7 +148,6 @@ def best_splits(
     second,
     n_nodes,
     subtract,
-    count_bits,
     n_bins,
     allowed,
     limits,
@@ -195,20 +161,20 @@ def best_splits(
 
     Rows with a bin up to ``bins[k, f]`` go left; missing ones go left if ``missing_left[k, f]``.
     A feature without a split gets the gain 0. Of equal splits the lowest bin wins, and missing
-    rows go right before left; where no row of the node is missing they follow the larger side.
+    rows go right before left; where no row of the node is missing they follow the heavier side.
 
     Parameters
     ----------
-    first, second : ndarray of int64, shape (n_blocks, n_channels, 16 * 256)
-        Histograms of the nodes: Σλ above, the count below (`count_bits` bits), and for Newton Σw
-        in a second channel. With `n_nodes` 1 the second is not looked at.
+    first, second : ndarray of int64, shape (n_blocks, 16 * 256)
+        Histograms of the nodes (`rankinite.trees.fixed_point`). With `n_nodes` 1 the second is not
+        looked at.
     subtract : bool
         `second` holds the parent of both: make it the sibling by taking `first` away.
     n_bins : ndarray of int64, shape (n_features,)
     allowed : ndarray of bool, shape (2, n_features)
         The features drawn for each node.
     limits : Limits
-    scratch : ndarray of float64, shape (n_parts, 4, 257)
+    scratch : ndarray of float64, shape (n_parts, 2, 256)
         The work is cut into this many parts.
     gains, bins, missing_left : ndarrays of shape (2, n_features)
         Output.
@@ -217,30 +183,26 @@ def best_splits(
     """
     n_features = n_bins.shape[0]
     n_parts = scratch.shape[0]
-    totals = _node_totals(first, second, subtract, count_bits)
+    total, other_total = _total(first), _total(second)
+    if subtract:
+        other_total -= total
     for part in prange(n_parts):
-        # Neighbouring features are alike, so each part gets some of all kinds.
-        for unit in range(part, n_nodes * n_features, n_parts):
+        # Neighbours, so that no two threads write to one line of the cache.
+        last = (part + 1) * n_nodes * n_features // n_parts
+        for unit in range(part * n_nodes * n_features // n_parts, last):
             node = unit // n_features
             feature = unit % n_features
             block, first_cell = feature // BLOCK, feature % BLOCK * N_BINS
-            histogram = first[block]
+            cells = first[block, first_cell : first_cell + N_BINS]
             if node == 1:
-                histogram = second[block]
+                part_of_it = cells
+                cells = second[block, first_cell : first_cell + N_BINS]
                 if subtract:
-                    _take_away(first[block], histogram, first_cell)
+                    _take_away(part_of_it, cells)
             gain, b, goes_left = 0.0, 0, False
             if allowed[node, feature]:
-                gain, b, goes_left = _scan(
-                    histogram,
-                    first_cell,
-                    count_bits,
-                    n_bins[feature],
-                    totals[node, 0],
-                    totals[node, 1],
-                    limits,
-                    scratch[part],
-                )
+                own_total = other_total if node == 1 else total
+                gain, b, goes_left = _scan(cells, n_bins[feature], own_total, limits, scratch[part])
             gains[node, feature] = gain
             bins[node, feature] = b
             missing_left[node, feature] = goes_left

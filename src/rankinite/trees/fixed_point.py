@@ -2,13 +2,13 @@
 
 This is what makes a model the same, byte for byte, on any number of threads and workers. The
 gradients of a tree are rounded once to integers on common scales, powers of two. The cell of a row
-is one int64 with the integers and a count of 1 side by side, so that one addition sums them all:
+is one int64 with two integers side by side, so that one addition sums them both:
 
-    least squares    | Σλ                    | count |        any number of rows
-    Newton           | Σλ        | Σw        | count |        up to `ROWS_AT_MOST` rows
+    | Σλ, 32 bits | Σ mass, 32 bits |
 
-Three fields have no room for the sums of many rows: those are added up in pieces, each of which is
-then unpacked into a histogram of two channels, Σλ with the count, and Σw.
+The mass of a row is 1 for least squares, so that its sum counts rows; for Newton it is w, and at
+least 1, so that a sum without rows is one without mass. The halves are numbers of 32 bits each,
+which a processor turns into float64 many at a time.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from rankinite.trees._fixed_point_kernels import (
     N_EXPONENTS,
     exponent_counts,
     leaf_sums,
-    pack_one,
-    pack_two,
+    pack_rows,
+    pack_weighted,
 )
 
+# Bits of the mass in a cell; the sum of λ is above them.
+MASS_BITS = 32
+# Magnitudes that each half of a cell holds, one of them being signed and the other never negative.
+HALF_BITS = 31
 # Magnitudes that a signed 64-bit integer holds.
-CELL_BITS = 63
-# Sums up to this many bits are exact as float64, so that the means of the two sides of a split are
-# equal wherever all rows are equal, and rounding never looks like a gain.
-EXACT_BITS = 53
+SUM_BITS = 63
+# So many rows have room for a mass of 1 each beside the sum that the scale was chosen for.
+MAX_ROWS = 2 ** (HALF_BITS - 1)
 # A value alone is worth no more bits than a float64 has.
 VALUE_BITS = 52
 # A value with the stored exponent e is below 2^(e − this).
 EXPONENT_OFFSET = 1022
 # Of a scale: values below float64's normal range, which have no exponent, still round to 0.
 LARGEST_EXPONENT = 1021
-# Cells of three fields that are added before they are unpacked: 13 bits for their count leave 25
-# for Σλ and for Σw each.
-ROWS_AT_MOST = 4096
 # Parts of the rows that a reduction works on, more than there are threads.
 N_PARTS = 32
 
@@ -76,13 +76,25 @@ class Gradients:
             taken = min(left, int(self.exponents[exponent]))
             bound += taken << (exponent - lowest)
             left -= taken
-        # |Σq| ≤ Σ|q| ≤ bound·scale + n_terms/2, and each of the two stays below 2^(free_bits − 1).
+        # |Σq| ≤ Σ|q| ≤ bound·scale + n_terms, and each of the two stays below 2^(free_bits − 1).
         largest = min(
             free_bits - 1 - (bound - 1).bit_length() - (lowest - EXPONENT_OFFSET),
             VALUE_BITS - (int(present[-1]) - EXPONENT_OFFSET),
             LARGEST_EXPONENT,
         )
         return math.ldexp(1.0, largest)
+
+    def size(self) -> tuple[float, int]:
+        """Σ|value| over all workers as a float times a power of two, to a quarter or so.
+
+        It comes from the exponents, so it costs nothing and is the same in any order.
+        """
+        present = np.flatnonzero(self.exponents[1:]) + 1
+        if len(present) == 0:
+            return 0.0, 0
+        highest = min(int(present[-1]) - EXPONENT_OFFSET, LARGEST_EXPONENT)
+        sizes = np.ldexp(0.75, present - EXPONENT_OFFSET - highest)
+        return float((self.exponents[present] * sizes).sum()), highest
 
 
 def gradients(values: np.ndarray, communicator: Communicator) -> Gradients:
@@ -105,77 +117,53 @@ class Packed:
     Attributes
     ----------
     cells : ndarray of int64, shape (n_rows,)
-        ``(q·2^w_bits + v)·2^cell_count_bits + 1`` with q = rint(λ·lam_scale), v = rint(w·w_scale).
+        ``q·2^32 + m`` with q = rint(λ·lam_scale), and m = 1 or max(rint(w·w_scale), 1).
     lam_scale, w_scale : float
         Powers of two; `w_scale` is 1 for least squares.
-    w_bits : int
-        Width of the field of w; 0 for least squares.
-    cell_count_bits : int
-        Width of the count in the cell of a row, and in sums of such cells.
-    count_bits : int
-        Width of the count in a histogram.
     """
 
     cells: np.ndarray
     lam_scale: float
     w_scale: float
-    w_bits: int
-    cell_count_bits: int
-    count_bits: int
-
-    @property
-    def n_channels(self) -> int:
-        """Channels of a histogram: Σλ with the count, and Σw for Newton."""
-        return 2 if self.w_bits else 1
-
-
-def count_bits_for(n_rows: int) -> int:
-    """Bits that hold any count up to `n_rows`."""
-    return int(n_rows).bit_length()
 
 
 def pack_least_squares(lam: Gradients, n_rows: int) -> Packed:
     """The cells of one tree with least-squares splits; `n_rows` is over all workers."""
-    count_bits = count_bits_for(n_rows)
-    scale = lam.scale(n_rows, _bits_of_sum(count_bits))
+    scale = lam.scale(_at_most(n_rows), HALF_BITS)
     cells = np.empty(len(lam.values), np.int64)
-    pack_one(lam.values, scale, count_bits, cells)
-    return Packed(cells, scale, 1.0, 0, count_bits, count_bits)
+    pack_rows(lam.values, scale, cells)
+    return Packed(cells, scale, 1.0)
 
 
 def pack_newton(lam: Gradients, w: Gradients, n_rows: int) -> Packed:
     """The cells of one tree with Newton splits; `n_rows` is over all workers."""
-    count_bits = count_bits_for(n_rows)
-    together = min(n_rows, ROWS_AT_MOST)
-    cell_count_bits = count_bits_for(together)
-    w_bits = (CELL_BITS - cell_count_bits) // 2
-    lam_bits = CELL_BITS - cell_count_bits - w_bits
-    # A field must hold the largest cells that can come together, a histogram the sum of all.
-    lam_scale = min(lam.scale(together, lam_bits), lam.scale(n_rows, _bits_of_sum(count_bits)))
-    w_scale = min(w.scale(together, w_bits), w.scale(n_rows, EXACT_BITS))
+    lam_scale, w_scale = (each.scale(_at_most(n_rows), HALF_BITS) for each in (lam, w))
     cells = np.empty(len(lam.values), np.int64)
-    pack_two(lam.values, lam_scale, w.values, w_scale, w_bits, cell_count_bits, cells)
-    return Packed(cells, lam_scale, w_scale, w_bits, cell_count_bits, count_bits)
+    pack_weighted(lam.values, lam_scale, w.values, w_scale, cells)
+    return Packed(cells, lam_scale, w_scale)
 
 
-def _bits_of_sum(count_bits: int) -> int:
-    """Bits for the magnitude of Σλ above a count."""
-    return min(CELL_BITS - count_bits, EXACT_BITS)
+def _at_most(n_rows: int) -> int:
+    if n_rows > MAX_ROWS:
+        raise DataError(
+            f"{n_rows:,} rows are more than the {MAX_ROWS:,} that trees can be trained on: leave "
+            "some of the queries out"
+        )
+    return n_rows
 
 
 def sums_over_leaves(
     terms: Gradients,
-    rows: np.ndarray,
-    starts: np.ndarray,
-    stops: np.ndarray,
+    leaf_of: np.ndarray,
+    n_leaves: int,
     n_rows: int,
     communicator: Communicator,
 ) -> np.ndarray:
     """Σ terms over the rows of each leaf, as float64, from integers of the full width.
 
-    ``rows[starts[l]:stops[l]]`` are the rows of leaf l.
+    `leaf_of` (int32) is the leaf of each of this worker's rows; `n_rows` is over all workers.
     """
-    scale = terms.scale(n_rows, CELL_BITS)
-    sums = np.empty((N_PARTS, len(starts)), np.int64)
-    leaf_sums(terms.values, scale, rows, starts, stops, sums)
+    scale = terms.scale(n_rows, SUM_BITS)
+    sums = np.zeros((N_PARTS, n_leaves), np.int64)
+    leaf_sums(terms.values, scale, leaf_of, sums)
     return communicator.sum(sums.sum(axis=0)) / scale

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numba
 import numpy as np
@@ -18,15 +18,17 @@ from rankinite.binning import BinnedMatrix
 from rankinite.distributed import Communicator, total
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees._histogram_kernels import N_BINS, build_histogram
-from rankinite.trees._partition_kernels import draw_rows, partition_rows
+from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_rows, write_leaves
 from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
-from rankinite.trees.fixed_point import ROWS_AT_MOST, Packed
-from rankinite.trees.tree import Tree
+from rankinite.trees.fixed_point import MASS_BITS, Packed
+from rankinite.trees.scoring import leaves_of
+from rankinite.trees.tree import GrownTree, Tree
 
 # Below this many rows the parts of a node are not worth a second thread.
 ROWS_A_PART = 4096
 # Parts of the search for splits, for each thread: they are not equally long.
-SEARCHES_A_THREAD = 4
+SEARCHES_A_THREAD = 8
+MASS_MASK = (1 << MASS_BITS) - 1
 
 
 @dataclass(frozen=True)
@@ -52,30 +54,18 @@ class GrowthParameters:
         """What is added to Σw of a leaf."""
         return self.l2_regularization * self.w_unit
 
-    def limits(self, root: np.ndarray, packed: Packed) -> Limits:
+    def limits(self, root: np.ndarray, n_rows: int, packed: Packed) -> Limits:
         """For the search in the histograms of a tree, of which that of the root is given.
 
-        Rows count by their mass: one of `min_samples_leaf` is as much as rows have on average. So
-        a few documents that matter may have a leaf of their own, and many that hardly do may not.
+        Rows count by their mass: one of `min_samples_leaf` is as much as the `n_rows` of the root
+        have on average. So a few documents that matter may have a leaf of their own, and many that
+        hardly do may not.
         """
-        if self.split == "least_squares":
-            return Limits(float(self.min_samples_leaf), self.l2_regularization)
-        unit = self.w_unit * packed.w_scale
+        unit = packed.w_scale * (self.w_unit if self.split == "newton" else 1.0)
         # Every row has one bin of the first feature.
-        cells, masses = root[0, :, :N_BINS].sum(axis=1).tolist()
-        mean = masses / max(cells & ((1 << packed.count_bits) - 1), 1)
-        least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit)
+        mean = (int(root[0, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1)
+        least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit, 1.0)
         return Limits(least, self.l2_regularization * unit)
-
-
-@dataclass(frozen=True)
-class GrownTree:
-    """A tree and where it put the training rows: leaf l holds ``rows[starts[l]:stops[l]]``."""
-
-    tree: Tree
-    rows: np.ndarray
-    starts: np.ndarray
-    stops: np.ndarray
 
 
 @dataclass
@@ -131,16 +121,11 @@ class Grower:
         self.n_rows = n_rows
         self.communicator = communicator
         self._n_bins = binned.mapper.n_bins
-        self._words = binned.blocks.view(np.uint64)
-        self._left = np.empty(binned.n_rows, np.uint32)
-        self._right = np.empty(binned.n_rows, np.uint32)
-        self._cells = np.empty(binned.n_rows, np.int64)
         n_blocks, _, width = binned.blocks.shape
-        n_channels = 2 if parameters.split == "newton" else 1
         n_threads = numba.get_num_threads()
-        self._shape = (n_blocks, n_channels, width * N_BINS)
+        self._shape = (n_blocks, width * N_BINS)
         self._partial = np.empty((n_threads, *self._shape), np.int64)
-        self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS + 1))
+        self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS))
         self._free: list[np.ndarray] = []
         n_features = binned.n_features
         self._allowed = np.ones((2, n_features), np.bool_)
@@ -148,6 +133,9 @@ class Grower:
         self._bins = np.empty((2, n_features), np.uint8)
         self._missing_left = np.empty((2, n_features), np.bool_)
         self._features = np.empty(2, np.int64)
+        self._copied = np.empty(0, np.uint64)
+        self._left = self._right = np.empty(0, np.uint32)
+        self._cells = np.empty(0, np.int64)
 
     def grow(self, packed: Packed, seed: np.uint64, drawn: np.ndarray | None = None) -> GrownTree:
         """Grow a tree on the packed gradients.
@@ -155,18 +143,15 @@ class Grower:
         Parameters
         ----------
         packed : Packed
-            The cells of this worker's rows.
+            The cells of those of this worker's rows that the tree is to see.
         seed : uint64
             Of this tree; nodes derive theirs from it.
         drawn : ndarray of uint32, optional
-            Those of this worker's rows that the tree is to see, ascending; all by default. It is
-            overwritten.
+            These rows, ascending; all by default.
         """
-        rows, n_rows = drawn, self.n_rows
-        if rows is None:
-            rows = np.arange(self.binned.n_rows, dtype=np.uint32)
-        else:
-            n_rows = total(len(rows), self.communicator)
+        n_rows = self.n_rows if drawn is None else total(len(drawn), self.communicator)
+        self._see(drawn)
+        rows = np.arange(len(packed.cells), dtype=np.uint32)
         root = _Node(leaf=0, start=0, stop=len(rows), count=n_rows)
         leaves = [root]
         splits: list[_Node] = []
@@ -190,11 +175,34 @@ class Grower:
             self._release(node)
         for node in leaves:
             self._release(node)
-        return GrownTree(
-            self._tree(splits, left, right, leaves, packed),
-            rows,
-            np.array([node.start for node in leaves], np.int64),
-            np.array([node.stop for node in leaves], np.int64),
+        tree = self._tree(splits, left, right, leaves, packed)
+        if drawn is not None:
+            leaf_of = leaves_of(tree, self.binned)
+            counts = np.bincount(leaf_of, minlength=tree.n_leaves)
+            return GrownTree(replace(tree, count=self.communicator.sum(counts)), leaf_of)
+        leaf_of = np.empty(len(rows), np.int32)
+        starts = np.array([node.start for node in leaves])
+        write_leaves(rows, starts, np.array([node.stop for node in leaves]), leaf_of)
+        return GrownTree(tree, leaf_of)
+
+    def _see(self, drawn: np.ndarray | None) -> None:
+        """Turn to these rows, or to all.
+
+        Those drawn are copied next to each other, once for all nodes that look at them.
+        """
+        words = self.binned.blocks.view(np.uint64)
+        self._words, self._own_keys = words, self.keys
+        n_seen = words.shape[1]
+        if drawn is not None:
+            n_seen = len(drawn)
+            shape = (len(words), n_seen, words.shape[2])
+            self._copied = _at_least(self._copied, math.prod(shape))
+            self._words = self._copied[: math.prod(shape)].reshape(shape)
+            copy_rows(words, drawn, self._words)
+            self._own_keys = self.keys[drawn]
+        self._blocks = self._words.view(np.uint8)
+        self._left, self._right, self._cells = (
+            _at_least(scratch, n_seen) for scratch in (self._left, self._right, self._cells)
         )
 
     def _open(
@@ -205,22 +213,25 @@ class Grower:
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
-        """Sum the histogram of a node, or of two siblings, over their rows, and find their splits.
+        """Find the split of a node, or of two siblings.
 
         Of siblings the smaller one comes first; the larger may hold its parent's histogram, from
         which the smaller one's is then taken away.
         """
-        subtract = False
-        for node in nodes:
-            subtract = node.histogram is not None
-            if node.histogram is None:
-                node.histogram = self._histogram(self._drawn(node, rows, seed), packed)
-        self._find_splits(nodes, subtract, packed, seed)
+        for k, node in enumerate(nodes):
+            self._allow_features(k, node, seed)
+        self._find_splits(nodes, rows, packed, seed)
+        for k, node in enumerate(nodes):
+            best = node.feature = int(self._features[k])
+            node.gain = float(self._gains[k, best])
+            node.bin = int(self._bins[k, best])
+            node.missing_left = bool(self._missing_left[k, best])
         for node in nodes:
             if node.gain > 0.0:
                 # Equal gains: the leaf with the smaller number first.
                 heapq.heappush(heap, (-node.gain, node.leaf))
-            else:
+            # Where every node draws rows of its own, no histogram tells anything about another.
+            if node.gain == 0.0 or self.parameters.row_fraction < 1.0:
                 self._release(node)
 
     def _open_children(
@@ -237,8 +248,7 @@ class Grower:
         small, large = (left, right) if left.count <= right.count else (right, left)
         if not self._may_split(large):
             return
-        if self.parameters.row_fraction == 1.0:
-            large.histogram, node.histogram = node.histogram, None
+        large.histogram, node.histogram = node.histogram, None
         self._open([small, large], rows, packed, seed, heap)
 
     def _drawn(self, node: _Node, rows: np.ndarray, seed: np.uint64) -> np.ndarray:
@@ -250,7 +260,7 @@ class Grower:
         scratch = self._left[: len(own)]
         node_seed = derive_seed(seed, node.number, "rows")
         limit = share_of_words(fraction)
-        return scratch[: draw_rows(own, self.keys, node_seed, limit, scratch)]
+        return scratch[: draw_rows(own, self._own_keys, node_seed, limit, scratch)]
 
     def _histogram(self, rows: np.ndarray, packed: Packed) -> np.ndarray:
         histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
@@ -259,10 +269,6 @@ class Grower:
             self._words,
             rows,
             packed.cells,
-            packed.w_bits,
-            packed.cell_count_bits,
-            packed.count_bits,
-            ROWS_AT_MOST,
             self._cells,
             histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts],
             histogram,
@@ -279,19 +285,24 @@ class Grower:
             node.histogram = None
 
     def _find_splits(
-        self, nodes: list[_Node], subtract: bool, packed: Packed, seed: np.uint64
+        self, nodes: list[_Node], rows: np.ndarray, packed: Packed, seed: np.uint64
     ) -> None:
-        root = nodes[0].histogram
-        if nodes[0].parent < 0 and root is not None:
-            self._limits = self.parameters.limits(root, packed)
-        for k, node in enumerate(nodes):
-            self._allow_features(k, node, seed)
+        subtract = False
+        for node in nodes:
+            subtract = node.histogram is not None
+            if node.histogram is None:
+                drawn = self._drawn(node, rows, seed)
+                node.histogram = self._histogram(drawn, packed)
+                if node.parent < 0:
+                    n_rows = node.count
+                    if self.parameters.row_fraction < 1.0:
+                        n_rows = total(len(drawn), self.communicator)
+                    self._limits = self.parameters.limits(node.histogram, n_rows, packed)
         best_splits(
             nodes[0].histogram,
             nodes[-1].histogram,
             len(nodes),
             subtract,
-            packed.count_bits,
             self._n_bins,
             self._allowed,
             self._limits,
@@ -301,18 +312,11 @@ class Grower:
             self._missing_left,
             self._features,
         )
-        for k, node in enumerate(nodes):
-            best = node.feature = int(self._features[k])
-            node.gain = float(self._gains[k, best])
-            node.bin = int(self._bins[k, best])
-            node.missing_left = bool(self._missing_left[k, best])
 
     def _may_split(self, node: _Node) -> bool:
-        """Whether a node has rows enough for two leaves, as far as counting tells, and may."""
+        """Whether a node has two rows to divide, and may be divided."""
         deepest = self.parameters.max_depth
-        by_count = self.parameters.split == "least_squares"
-        fewest = self.parameters.min_samples_leaf if by_count else 1
-        return node.count >= 2 * fewest and (deepest is None or node.depth < deepest)
+        return node.count > 1 and (deepest is None or node.depth < deepest)
 
     def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
         """Draw the features that may split a node; none if it must stay a leaf."""
@@ -328,10 +332,10 @@ class Grower:
     def _divide(
         self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
     ) -> tuple[_Node, _Node]:
-        block, column = divmod(node.feature, self.binned.blocks.shape[2])
+        block, column = divmod(node.feature, self._blocks.shape[2])
         own = rows[node.start : node.stop]
         n_left = partition_rows(
-            self.binned.blocks[block],
+            self._blocks[block],
             column,
             node.bin,
             node.missing_left,
@@ -373,6 +377,11 @@ class Grower:
             value=np.zeros(len(leaves)),
             count=np.array([node.count for node in leaves], np.int64),
         )
+
+
+def _at_least(scratch: np.ndarray, n: int) -> np.ndarray:
+    """An array of at least n elements; what it holds is lost if it was shorter."""
+    return scratch if len(scratch) >= n else np.empty(n, scratch.dtype)
 
 
 def share_of_words(fraction: float) -> np.uint64:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numba
 import numpy as np
@@ -12,12 +11,10 @@ from rankinite._numba import in_threads
 from rankinite.binning import BinMapper, BinnedMatrix
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.feature_labels import feature_label
-from rankinite.distributed import Communicator
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
-from rankinite.trees.grower import GrownTree
 from rankinite.trees.layout import Splits, lay_out
-from rankinite.trees.tree import Forest, Tree
+from rankinite.trees.tree import Forest, GrownTree, Tree
 
 # Smaller batches are scored on the calling thread: waking others would cost more.
 SERIAL_ROWS = 1024
@@ -25,8 +22,9 @@ SERIAL_ROWS = 1024
 PARTS_A_THREAD = 4
 # One tree of up to so many leaves is sooner walked than laid out and its rows turned to columns.
 WALKED_LEAVES = 64
-# So many rows times trees are walked in a moment, and the kernel for more takes long to compile.
-WALKED_TREES = 2**21
+# So many rows, or rows times trees, are walked in a moment, and the kernel for more takes long to
+# compile.
+WALKED_ROWS, WALKED_TREES = 2**17, 2**21
 
 
 def score_features(
@@ -83,7 +81,7 @@ def score_binned(
 
 def add_tree(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
     """Add one tree to the scores of rows in the bins it was grown on."""
-    if tree.n_leaves > WALKED_LEAVES:
+    if tree.n_leaves > WALKED_LEAVES or binned.n_rows > WALKED_ROWS:
         offsets = (np.array([0, len(tree.feature)]), np.array([0, tree.n_leaves]))
         _add_by_planes(tree, tree.bin, offsets, binned, scores)
     else:
@@ -146,21 +144,16 @@ def _on_threads(score: Callable[[int, int], None], n_rows: int) -> None:
     in_threads(score, np.append(np.arange(0, n_rows, step), n_rows))
 
 
+def leaves_of(tree: Tree, binned: BinnedMatrix) -> np.ndarray:
+    """The leaf of each row in the bins that the tree was grown on, of int32."""
+    leaves = np.zeros(binned.n_rows)
+    add_tree(tree.with_values(np.arange(tree.n_leaves, dtype=np.float64)), binned, leaves)
+    return leaves.astype(np.int32)
+
+
 def add_grown_tree(grown: GrownTree, value: np.ndarray, scores: np.ndarray) -> None:
     """Add leaf values to the scores of a tree's own training rows, whose leaves are known."""
-    kernels.add_leaf_values(grown.rows, grown.starts, grown.stops, value, scores)
-
-
-def on_all_rows(grown: GrownTree, binned: BinnedMatrix, communicator: Communicator) -> GrownTree:
-    """A tree that has seen a part of the rows, with all of them in its leaves."""
-    leaves = np.zeros(binned.n_rows)
-    add_tree(grown.tree.with_values(np.arange(grown.tree.n_leaves, dtype=float)), binned, leaves)
-    numbers = leaves.astype(np.uint32)
-    counts = np.bincount(numbers, minlength=grown.tree.n_leaves)
-    stops = np.cumsum(counts)
-    rows = np.argsort(numbers, kind="stable").astype(np.uint32)
-    tree = replace(grown.tree, count=communicator.sum(counts))
-    return GrownTree(tree, rows, stops - counts, stops)
+    kernels.add_leaf_values(grown.leaf_of, value, scores)
 
 
 def bins_of_thresholds(forest: Forest, mapper: BinMapper) -> np.ndarray:

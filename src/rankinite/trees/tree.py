@@ -74,6 +74,14 @@ _DTYPES = {
 
 
 @dataclass(frozen=True)
+class GrownTree:
+    """A tree, and the leaf of each of this worker's training rows, of int32."""
+
+    tree: Tree
+    leaf_of: np.ndarray
+
+
+@dataclass(frozen=True)
 class Forest:
     """Trees one after the other; the arrays of `Tree`, concatenated.
 
