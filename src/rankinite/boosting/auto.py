@@ -18,8 +18,8 @@ NOISE = 0.5
 DEEP, SHALLOW = (6, 60), (3, 30)
 # Share of the documents of drawn queries that choose the splits of a tree: of few documents, and of
 # ever so many. In between it is what leaves this number of all.
-LARGEST_SHARE, SMALLEST_SHARE = 0.8, 0.35
-ROWS_OF_SHARE = 150_000
+LARGEST_SHARE, SMALLEST_SHARE = 0.75, 0.3
+ROWS_OF_SHARE = 120_000
 
 
 def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]:

@@ -85,8 +85,8 @@ class LambdaMART(BoostedTrees):
     importance_fraction : float or "auto"
         Share of the documents of these queries that is drawn for every tree, to choose its splits:
         each with a probability in proportion to |λ| and a little w, and counting the more the less
-        likely it was. "auto" is 150,000 over the number of documents in the training data, but at
-        least 0.35 and at most 0.8.
+        likely it was. "auto" is 120,000 over the number of documents in the training data, but at
+        least 0.3 and at most 0.75.
     base_model : ranker, model, function or weights, optional
         Anything that scores; trees are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
@@ -175,7 +175,7 @@ class LambdaMART(BoostedTrees):
         backfit: int = 0,
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
-        query_fraction: float = 0.6,
+        query_fraction: float = 0.8,
         importance_fraction: float | str = "auto",
         base_model: Any = None,
         early_stopping: int | None = None,

@@ -193,6 +193,8 @@ def grow_a_tree(measure: str) -> None:
     """Grow a small tree as training does, which compiles all that it takes."""
     import numpy as np
 
+    from rankinite.boosting.query_sample import QuerySample
+    from rankinite.boosting.row_sample import RowSample
     from rankinite.distributed import Serial
     from rankinite.trees import (
         Grower,
@@ -210,12 +212,13 @@ def grow_a_tree(measure: str) -> None:
     binned = _two_bins(n_rows)
     lam, w = gradients(values, serial), gradients(values + 1, serial)
     keys, scores = np.zeros(n_rows, np.uint64), np.zeros(n_rows)
-    for split, packed in (
-        ("least_squares", pack_least_squares(lam, n_rows)),
-        ("newton", pack_newton(lam, w, n_rows)),
-    ):
-        parameters = GrowthParameters(max_leaf_nodes=4, split=split, row_fraction=0.5)
-        grown = Grower(binned, parameters, keys, n_rows, serial).grow(packed, np.uint64(0))
+    pack_least_squares(lam, n_rows)
+    queries = QuerySample(keys, np.array([0, 50, n_rows]), 0.5, serial)
+    drawn = RowSample(keys, serial, 0.5, queries).draw(lam, w, 0, 0)
+    parameters = GrowthParameters(max_leaf_nodes=4, split="newton", row_fraction=0.5)
+    grower = Grower(binned, parameters, keys, n_rows, serial)
+    grower.grow(pack_newton(drawn.lam, drawn.w, n_rows), np.uint64(0), drawn.rows)
+    grown = grower.grow(pack_newton(lam, w, n_rows), np.uint64(0))
     sums_over_leaves(lam, grown.leaf_of, grown.tree.n_leaves, n_rows, serial)
     add_grown_tree(grown, grown.tree.value, scores)
     add_tree(grown.tree, binned, scores)

@@ -172,7 +172,7 @@ RANKER_OPTIONS = {
     ),
     "query_fraction": RankerOption(
         float,
-        "0.6",
+        "0.8",
         _TREES,
         "Share of the queries drawn for every tree.",
         others={"mart": "1.0", "mcrank": "1.0"},
@@ -182,7 +182,7 @@ RANKER_OPTIONS = {
         "auto",
         _TREES,
         "Share of their documents drawn for every tree, by how much they pull; auto: what leaves "
-        "150,000 of all, 0.35 to 0.8.",
+        "120,000 of all, 0.3 to 0.75.",
         others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "early_stopping": RankerOption(
