@@ -46,7 +46,11 @@ _BUT = {
     "eval_set": ", a Dataset or a dict of them by name",
 }
 # Words whose meaning only comes near to that of ours.
-_NEAR = {"subsample", "bagging_fraction", "min_samples_split", "objective"}
+_NEAR = {
+    *("subsample", "bagging_fraction", "min_samples_split", "objective"),
+    *("data_sample_strategy", "top_rate", "other_rate", "mvs_reg", "bootstrap_type"),
+    "sampling_method",
+}
 
 
 def refuse_unknown(
