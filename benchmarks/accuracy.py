@@ -111,18 +111,19 @@ def shuffled_rows(dataset: rk.Dataset, repeat: int) -> np.ndarray:
     return np.lexsort((rng.random(dataset.n_rows), queries))
 
 
+# λs and splits as the papers have them.
+AS_IN_PAPERS = {
+    "split": "least_squares",
+    "normalize": False,
+    "truncation": None,
+    "noise": 0.0,
+    "query_fraction": 1.0,
+    "importance_fraction": 1.0,
+}
 LEARNERS = {
     "LightGBM": lightgbm_scores,
     "rankinite": rankinite_scores,
-    "papers": partial(
-        rankinite_scores,
-        split="least_squares",
-        normalize=False,
-        truncation=None,
-        query_fraction=1.0,
-        importance_fraction=1.0,
-        noise=0.0,
-    ),
+    "papers": partial(rankinite_scores, **AS_IN_PAPERS),
 }
 
 

@@ -31,7 +31,7 @@ import numpy as np
 
 import rankinite as rk
 import web_like
-from accuracy import letor_folds, shuffled_rows
+from accuracy import AS_IN_PAPERS, letor_folds, shuffled_rows
 
 MEASURE = "ndcg@10"
 THREADS = 2
@@ -293,14 +293,7 @@ PEERS: dict[str, Learned] = {
 }
 LEARNERS: dict[str, Learned] = {
     "rankinite": rankinite(),
-    "papers": rankinite(
-        split="least_squares",
-        normalize=False,
-        truncation=None,
-        noise=0.0,
-        query_fraction=1.0,
-        importance_fraction=1.0,
-    ),
+    "papers": rankinite(**AS_IN_PAPERS),
     **PEERS,
 }
 
