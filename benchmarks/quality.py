@@ -140,14 +140,16 @@ def collections(folder: Path) -> dict[str, Collection]:
         "short queries": Collection(web(3000, n_docs=10, seeds=2, n_test=3000), repeats=2),
         "long queries": Collection(web(60, n_docs=700, seeds=2, n_test=150), repeats=2),
         "artificial": Collection(artificial(1000), repeats=2),
-        "web noise 0.5": Collection(web(2500, noise=0.5), **large),
-        "web noise 1.5": Collection(web(2500), **large),
-        "web noise 4": Collection(web(2500, noise=4.0), **large),
-        "web sparse": Collection(web(2500, shares=SPARSE), **large),
-        "web sparse noise 4": Collection(web(2500, noise=4.0, shares=SPARSE), **large),
-        "many terms": Collection(web(2500, truth=web_like.many_terms), **large),
-        "many terms noise 4": Collection(web(2500, noise=4.0, truth=web_like.many_terms), **large),
-        "web 5000 queries": Collection(web(5000, n_docs=60), **large),
+        "web noise 0.5": Collection(web(2500, noise=0.5, n_test=2000), **large),
+        "web noise 1.5": Collection(web(2500, n_test=2000), **large),
+        "web noise 4": Collection(web(2500, noise=4.0, n_test=2000), **large),
+        "web sparse": Collection(web(2500, shares=SPARSE, n_test=2000), **large),
+        "web sparse noise 4": Collection(web(2500, noise=4.0, shares=SPARSE, n_test=2000), **large),
+        "many terms": Collection(web(2500, truth=web_like.many_terms, n_test=2000), **large),
+        "many terms noise 4": Collection(
+            web(2500, noise=4.0, truth=web_like.many_terms, n_test=2000), **large
+        ),
+        "web 5000 queries": Collection(web(5000, n_docs=60, n_test=2000), **large),
     }
     names = {"mq2007": "mq2007_partial", "mq2008": "mq2008", "mslr 5k": "mslr_msn1_fold1_5k"}
     return {

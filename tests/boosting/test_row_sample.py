@@ -107,7 +107,8 @@ def test_sums_over_drawn_rows_are_right_on_average():
     sample = RowSample(keys, SERIAL, fraction)
     terms = gradients(lam, SERIAL), gradients(w, SERIAL)
     for k in range(n_rounds):
-        rows, *drawn = sample.draw(*terms, 7, k)
+        rows, *drawn, n_meant = sample.draw(*terms, 7, k)
+        assert n_meant == n
         sizes[k] = len(rows)
         sums[k] = [np.bincount(group[rows], each.values, minlength=4) for each in drawn]
     errors = sums.std(axis=0) / np.sqrt(n_rounds)
@@ -121,7 +122,7 @@ def test_sums_over_drawn_rows_are_right_on_average():
 
 def test_those_that_pull_most_are_drawn_and_count_once():
     lam, w, keys = some_gradients(2000)
-    rows, forces, bends = drawn_by(keys, lam, w)
+    rows, forces, bends, _ = drawn_by(keys, lam, w)
     most = np.argsort(-np.abs(lam))[:100]
     assert np.isin(most, rows).all()
     where = np.searchsorted(rows, most)
@@ -224,6 +225,10 @@ def test_of_drawn_queries_some_documents_are_drawn():
     some = drawn_by(keys, lam, w, fraction=0.5, queries=queries)
     assert np.isin(some.rows, whole.rows).all()
     assert len(some.rows) == pytest.approx(0.5 * len(whole.rows), rel=0.2)
+    assert some.n_meant == whole.n_meant == len(whole.rows)
+    held_out = RowSample(keys, SERIAL, 0.5, queries).held_out(seed=5, round_number=2)
+    assert np.flatnonzero(~held_out).tolist() == whole.rows.tolist()
+    assert RowSample(keys, SERIAL, 0.5).held_out(seed=5, round_number=2) is None
 
 
 @pytest.mark.parametrize("split", ["least_squares", "newton"])

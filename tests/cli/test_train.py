@@ -36,7 +36,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
         "--step line_search --backfit 2 --max-depth 4 --min-curvature-leaf 0.01 "
         "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3 "
-        "--importance-fraction 0.6"
+        "--importance-fraction 0.6 --no-confirm-steps"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -49,7 +49,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"random_state": 11, "n_threads": None, "verbose": 0},
         **{"step": "line_search", "backfit": 2, "max_depth": 4, "min_curvature_leaf": 0.01},
         **{"l2_regularization": 0.5, "query_fraction": 0.75, "noise": 0.2, "n_draws": 3},
-        **{"importance_fraction": 0.6},
+        **{"importance_fraction": 0.6, "confirm_steps": False},
     }
     assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
     params = rk.load(path).get_params()
@@ -98,7 +98,7 @@ def test_measures_at_the_end_and_early_stopping(run, files, tmp_path):
 
 def test_without_early_stopping_the_best_number_of_trees_is_told(run, files, tmp_path):
     words = ("--valid", files / "valid.txt", "--model", tmp_path / "m.rk", "--quiet")
-    hasty = ("--n-estimators", 60, "--learning-rate", 1, "--row-fraction", "1.0")
+    hasty = ("--n-estimators", 60, "--learning-rate", 1, "--no-confirm-steps")
     result = run("train", files / "train.txt", *words, *hasty)
     best = rk.load(tmp_path / "m.rk").best_iteration_
     assert best < 60

@@ -80,3 +80,30 @@ def draw_important(
         if (mix(int(keys[row]) ^ int(seed)) >> 11) / 2**53 < p:
             found[int(row)] = p
     return found
+
+
+def newton_steps(leaf_of, lam, w, longest, l2, held_out, confirmed, least_part):
+    """Σλ / (Σw + l2) of every leaf, times the part that the rows held out confirm."""
+
+    def steps_of(rows):
+        steps = []
+        for leaf in range(max(leaf_of) + 1):
+            force = sum(lam[row] for row in rows if leaf_of[row] == leaf)
+            mass = sum(w[row] for row in rows if leaf_of[row] == leaf) + l2
+            step = (
+                force / mass if mass > 0 else 0.0 if longest == np.inf else longest * np.sign(force)
+            )
+            steps.append(min(max(step, -longest), longest))
+        return np.array(steps)
+
+    every_row = range(len(lam))
+    steps = steps_of(every_row)
+    if held_out is None:
+        return steps
+    asked = steps_of([row for row in every_row if not held_out[row]])
+    others = [row for row in every_row if held_out[row]]
+    force = sum(asked[leaf_of[row]] * lam[row] for row in others)
+    bend = sum(asked[leaf_of[row]] ** 2 * w[row] for row in others)
+    if bend == 0:
+        return steps
+    return steps * min(max(force / bend / confirmed, least_part), 1.0)

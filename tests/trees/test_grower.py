@@ -189,6 +189,22 @@ def test_any_number_of_workers_grows_the_same_tree(row_fraction, draws):
     assert trees[0]["count"] == np.bincount(leaves[0]).tobytes() and leaves[0].max() > 5
 
 
+def test_rows_that_stand_for_others_count_as_many():
+    """A third of the rows, each three times as heavy, makes leaves as small as all rows do."""
+    n = 600
+    binned = binned_of(np.arange(n)[:, np.newaxis] // 3.0)
+    lam, drawn = np.linspace(-1, 1, n) ** 3, np.arange(0, n, 3, dtype=np.uint32)
+    w = np.ones(n)
+    parameters = GrowthParameters(max_leaf_nodes=n, min_samples_leaf=30, split="newton")
+    grower = Grower(binned, parameters, some_keys(n), n, SERIAL)
+    whole = grower.grow(pack_newton(gradients(lam, SERIAL), gradients(w, SERIAL), n), np.uint64(0))
+    terms = [gradients(3 * values[drawn], SERIAL) for values in (lam, w)]
+    for n_meant, least in ((n, 30), (None, 90)):
+        grown = grower.grow(pack_newton(*terms, n), np.uint64(0), drawn, n_meant)
+        assert least <= grown.tree.count.min() < 2 * least
+    assert 30 <= whole.tree.count.min() < 60
+
+
 ROW_COUNTS = [100, *(m * ROWS_A_PART + d for m in (1, 2) for d in (-1, 0, 1)), 4 * ROWS_A_PART + 3]
 
 

@@ -87,6 +87,10 @@ class LambdaMART(BoostedTrees):
         each with a probability in proportion to |λ| and a little w, and counting the more the less
         likely it was. "auto" is 120,000 over the number of documents in the training data, but at
         least 0.3 and at most 0.75.
+    confirm_steps : bool
+        Try each tree on the queries that were not drawn for it, and shorten its steps, to 0.4 of
+        them at the least, where they hardly lower the cost of these: so noise in the labels is
+        learned more slowly than what holds for all queries. For ``step="newton"``.
     base_model : ranker, model, function or weights, optional
         Anything that scores; trees are added to its scores, and it is saved inside the model.
     early_stopping : int, optional
@@ -148,6 +152,7 @@ class LambdaMART(BoostedTrees):
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **BoostedTrees.constraints,
         "step": OneOf(("newton", "line_search")),
+        "confirm_steps": OneOf((True, False)),
         "backfit": Whole(0),
         "truncation": Whole(1, optional=True, words=("auto",)),
         "normalize": OneOf((True, False)),
@@ -177,6 +182,7 @@ class LambdaMART(BoostedTrees):
         feature_fraction: float = 1.0,
         query_fraction: float = 0.8,
         importance_fraction: float | str = "auto",
+        confirm_steps: bool = True,
         base_model: Any = None,
         early_stopping: int | None = None,
         valid_measure: MeasuresLike | None = None,
@@ -205,6 +211,7 @@ class LambdaMART(BoostedTrees):
         self.feature_fraction = feature_fraction
         self.query_fraction = query_fraction
         self.importance_fraction = importance_fraction
+        self.confirm_steps = confirm_steps
         self.base_model = base_model
         self.early_stopping = early_stopping
         self.valid_measure = valid_measure
@@ -246,7 +253,9 @@ class LambdaMART(BoostedTrees):
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
     ) -> TreeStage:
         if self.step == "newton":
-            return super()._stage(objective, grower, outputs, dataset)
+            stage = super()._stage(objective, grower, outputs, dataset)
+            stage.confirms = bool(self.confirm_steps)
+            return stage
         return LineSearchStage(
             objective,
             grower,

@@ -7,8 +7,9 @@ from functools import cached_property
 
 import numpy as np
 
+from rankinite.boosting.newton_steps import newton_steps
 from rankinite.boosting.objectives import Objective, document_weights
-from rankinite.boosting.tree_stage import TreeStage, newton_steps
+from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Queries
 from rankinite.linesearch.searching import MODES, LineSearcher
 from rankinite.measures import Measure
@@ -61,7 +62,12 @@ class LineSearchStage(TreeStage):
         return LineSearcher(self._measure, self._dataset)
 
     def _steps(
-        self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
+        self,
+        grown: GrownTree,
+        lam: Gradients,
+        w: Gradients,
+        scores: np.ndarray,
+        held_out: np.ndarray | None,
     ) -> np.ndarray:
         place = (grown.leaf_of, grown.tree.n_leaves)
         everywhere = (self.grower.n_rows, self.grower.communicator)

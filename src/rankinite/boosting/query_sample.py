@@ -33,10 +33,20 @@ class QuerySample:
 
     def rows(self, seed: np.uint64) -> np.ndarray:
         """The rows of the queries that are drawn, of uint32; all rows if no query is."""
+        drawn = self._drawn(seed)
+        first = self._offsets[drawn]
+        return ranges(first, self._offsets[drawn + 1] - first).astype(np.uint32)
+
+    def held_out(self, seed: np.uint64) -> np.ndarray:
+        """Whether each row is of a query that is not drawn."""
+        others = np.ones(len(self._keys), np.bool_)
+        others[self._drawn(seed)] = False
+        return np.repeat(others, np.diff(self._offsets))
+
+    def _drawn(self, seed: np.uint64) -> np.ndarray:
         queries = np.arange(len(self._keys), dtype=np.uint32)
         scratch = np.empty_like(queries)
         drawn = scratch[: draw_rows(queries, self._keys, seed, self._limit, scratch)]
         if total(len(drawn), self._communicator) == 0:
             drawn = queries
-        first = self._offsets[drawn]
-        return ranges(first, self._offsets[drawn.astype(np.int64) + 1] - first).astype(np.uint32)
+        return drawn.astype(np.int64)

@@ -32,11 +32,22 @@ N_PARTS = 32
 
 
 class Drawn(NamedTuple):
-    """Rows of this worker, ascending and of uint32, and their λ and w as a tree is to see them."""
+    """What a tree is grown on.
+
+    Attributes
+    ----------
+    rows : ndarray of uint32
+        Of this worker, ascending.
+    lam, w : Gradients
+        Their λ and w as a tree is to see them.
+    n_meant : int
+        Rows that they stand for, over all workers: those of the queries that were drawn.
+    """
 
     rows: np.ndarray
     lam: Gradients
     w: Gradients
+    n_meant: int
 
 
 class RowSample:
@@ -70,30 +81,41 @@ class RowSample:
         """The rows of a round, with the λ and w that make up for those that are not drawn."""
         rows = self._all
         if self._queries is not None:
-            rows = self._queries.rows(derive_seed(seed, round_number, "queries"))
+            rows = self._queries.rows(_seed_of_queries(seed, round_number))
+        n_meant = total(len(rows), self._communicator)
         if self._fraction == 1.0:
-            return self._drawn(rows, lam.values[rows], w.values[rows])
+            return self._drawn(rows, n_meant, lam.values[rows], w.values[rows])
         units = _units(lam, w)
         counts = np.zeros((N_PARTS, N_CLASSES), np.int64)
         count_importances(rows, lam.values, w.values, *units, counts)
-        wanted = self._fraction * total(len(rows), self._communicator)
         drawn, weighted = np.empty_like(rows), np.empty((2, len(rows)))
         n_drawn = draw_important(
             rows,
             lam.values,
             w.values,
             *units,
-            factor_for(self._communicator.sum(counts.sum(axis=0)), wanted),
+            factor_for(self._communicator.sum(counts.sum(axis=0)), self._fraction * n_meant),
             self._keys,
             derive_seed(seed, round_number, "importance"),
             np.empty(N_PARTS, np.int64),
             drawn,
             weighted,
         )
-        return self._drawn(drawn[:n_drawn], *weighted[:, :n_drawn])
+        return self._drawn(drawn[:n_drawn], n_meant, *weighted[:, :n_drawn])
 
-    def _drawn(self, rows: np.ndarray, lam: np.ndarray, w: np.ndarray) -> Drawn:
-        return Drawn(rows, *(gradients(values, self._communicator) for values in (lam, w)))
+    def held_out(self, seed: int, round_number: int) -> np.ndarray | None:
+        """Whether each row is of a query that the round has not drawn; None if all are drawn."""
+        if self._queries is None:
+            return None
+        return self._queries.held_out(_seed_of_queries(seed, round_number))
+
+    def _drawn(self, rows: np.ndarray, n_meant: int, lam: np.ndarray, w: np.ndarray) -> Drawn:
+        forces, bends = (gradients(values, self._communicator) for values in (lam, w))
+        return Drawn(rows, forces, bends, n_meant)
+
+
+def _seed_of_queries(seed: int, round_number: int) -> np.uint64:
+    return derive_seed(seed, round_number, "queries")
 
 
 def _units(lam: Gradients, w: Gradients) -> tuple[float, float]:

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
+from rankinite.boosting.newton_steps import newton_steps
 from rankinite.boosting.objectives import Objective
 from rankinite.boosting.row_sample import RowSample
 from rankinite.order.seeds import derive_seed
@@ -20,7 +21,6 @@ from rankinite.trees import (
     gradients,
     pack_least_squares,
     pack_newton,
-    sums_over_leaves,
 )
 
 # A tree for each output.
@@ -43,9 +43,12 @@ class TreeStage:
     ----------
     sample : RowSample or None
         Draws the documents that choose the splits of a round's trees; None: all do.
+    confirms : bool
+        Whether queries that were not drawn say how much of its steps a tree takes.
     """
 
     sample: RowSample | None = None
+    confirms: bool = False
 
     def __init__(
         self,
@@ -72,7 +75,8 @@ class TreeStage:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
         grown = self._grow(forces, bends, round_number, output)
-        steps = self._steps(grown, forces, bends, self.scores[output])
+        held_out = self._held_out(round_number)
+        steps = self._steps(grown, forces, bends, self.scores[output], held_out)
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
         return tree
@@ -83,7 +87,7 @@ class TreeStage:
         if self.sample is not None:
             drawn = self.sample.draw(lam, w if newton else self._ones, self.seed, round_number)
             packed = pack_newton(drawn.lam, drawn.w, grower.n_rows)
-            return grower.grow(packed, seed, drawn.rows)
+            return grower.grow(packed, seed, drawn.rows, drawn.n_meant)
         if newton:
             return grower.grow(pack_newton(lam, w, grower.n_rows), seed)
         return grower.grow(pack_least_squares(lam, grower.n_rows), seed)
@@ -93,11 +97,22 @@ class TreeStage:
         """The masses of rows for least squares, before some of them are drawn."""
         return gradients(np.ones(self.scores.shape[1]), self.grower.communicator)
 
+    def _held_out(self, round_number: int) -> np.ndarray | None:
+        """Whether each row may confirm the steps of the round's trees; None: no row may."""
+        if not self.confirms or self.sample is None:
+            return None
+        return self.sample.held_out(self.seed, round_number)
+
     def _steps(
-        self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
+        self,
+        grown: GrownTree,
+        lam: Gradients,
+        w: Gradients,
+        scores: np.ndarray,
+        held_out: np.ndarray | None,
     ) -> np.ndarray:
         """What each leaf of a tree would add to the scores, but for the learning rate."""
-        return newton_steps(grown, lam, w, self.objective.longest_step, self.grower)
+        return newton_steps(grown, lam, w, self.objective.longest_step, self.grower, held_out)
 
     def _seed(self, round_number: int, output: int) -> np.uint64:
         parts = (self.seed, round_number, "tree")
@@ -115,19 +130,3 @@ class TreeStage:
     def separates(self, member: Trees) -> bool:
         """Whether a tree has leaves of different values."""
         return any(np.ptp(tree.value) > 0.0 for tree in member)
-
-
-def newton_steps(
-    grown: GrownTree, lam: Gradients, w: Gradients, longest: float, grower: Grower
-) -> np.ndarray:
-    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way.
-
-    L2 regularisation is added to Σw.
-    """
-    place = (grown.leaf_of, grown.tree.n_leaves, grower.n_rows, grower.communicator)
-    forces = sums_over_leaves(lam, *place)
-    masses = sums_over_leaves(w, *place) + grower.parameters.l2_of_steps
-    # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
-    steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
-    np.divide(forces, masses, out=steps, where=masses > 0)
-    return np.clip(steps, -longest, longest)

@@ -185,6 +185,12 @@ RANKER_OPTIONS = {
         "120,000 of all, 0.3 to 0.75.",
         others={"mart": "1.0", "mcrank": "1.0"},
     ),
+    "confirm_steps": RankerOption(
+        bool,
+        "confirm-steps",
+        _TREES,
+        "Shorten the steps of trees that hardly help the queries that were not drawn for them.",
+    ),
     "early_stopping": RankerOption(
         int,
         "none",

@@ -54,16 +54,16 @@ class GrowthParameters:
         """What is added to Σw of a leaf."""
         return self.l2_regularization * self.w_unit
 
-    def limits(self, root: np.ndarray, n_rows: int, packed: Packed) -> Limits:
+    def limits(self, root: np.ndarray, n_rows: float, packed: Packed) -> Limits:
         """For the search in the histograms of a tree, of which that of the root is given.
 
-        Rows count by their mass: one of `min_samples_leaf` is as much as the `n_rows` of the root
-        have on average. So a few documents that matter may have a leaf of their own, and many that
-        hardly do may not.
+        Rows count by their mass: one of `min_samples_leaf` is as much as the `n_rows` that the root
+        stands for have on average. So a few documents that matter may have a leaf of their own, and
+        many that hardly do may not.
         """
         unit = packed.w_scale * (self.w_unit if self.split == "newton" else 1.0)
         # Every row has one bin of the first feature.
-        mean = (int(root[0, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1)
+        mean = (int(root[0, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1.0)
         least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit, 1.0)
         return Limits(least, self.l2_regularization * unit)
 
@@ -137,7 +137,13 @@ class Grower:
         self._left = self._right = np.empty(0, np.uint32)
         self._cells = np.empty(0, np.int64)
 
-    def grow(self, packed: Packed, seed: np.uint64, drawn: np.ndarray | None = None) -> GrownTree:
+    def grow(
+        self,
+        packed: Packed,
+        seed: np.uint64,
+        drawn: np.ndarray | None = None,
+        n_meant: int | None = None,
+    ) -> GrownTree:
         """Grow a tree on the packed gradients.
 
         Parameters
@@ -148,10 +154,14 @@ class Grower:
             Of this tree; nodes derive theirs from it.
         drawn : ndarray of uint32, optional
             These rows, ascending; all by default.
+        n_meant : int, optional
+            How many rows they stand for, over all workers, when a leaf must have
+            `min_samples_leaf`; as many as they are by default.
         """
         n_rows = self.n_rows if drawn is None else total(len(drawn), self.communicator)
         self._see(drawn)
         rows = np.arange(len(packed.cells), dtype=np.uint32)
+        self._n_meant = n_rows if n_meant is None else n_meant
         root = _Node(leaf=0, start=0, stop=len(rows), count=n_rows)
         leaves = [root]
         splits: list[_Node] = []
@@ -294,9 +304,9 @@ class Grower:
                 drawn = self._drawn(node, rows, seed)
                 node.histogram = self._histogram(drawn, packed)
                 if node.parent < 0:
-                    n_rows = node.count
+                    n_rows: float = self._n_meant
                     if self.parameters.row_fraction < 1.0:
-                        n_rows = total(len(drawn), self.communicator)
+                        n_rows *= total(len(drawn), self.communicator) / max(node.count, 1)
                     self._limits = self.parameters.limits(node.histogram, n_rows, packed)
         best_splits(
             nodes[0].histogram,

@@ -1,0 +1,82 @@
+"""How far the leaves of a tree go: Newton steps, and whether other queries confirm them.
+
+A tree that was grown on some of the queries is tried on the others. With γ the steps that the drawn
+queries ask for, the cost of the others as a function of a common factor c of all steps is, to the
+second order, C(c) = C(0) − c Σ γλ + ½ c² Σ γ²w over their documents, and lowest at
+
+    c = Σ γλ / Σ γ²w.
+
+It is about 1 while trees find what holds for all queries, and about 0 once they only find the noise
+in the labels of those they were grown on. Then the steps are shortened. The steps themselves are
+those of all documents.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankinite.trees import Gradients, Grower, GrownTree, sums_over_leaves
+
+# From this c on a tree takes its whole steps: what was learned of the other queries before is
+# missing in c, so that it tells too little of what there is still to learn.
+CONFIRMED = 0.25
+# No tree takes less than this part of its steps, for c is itself a guess from few queries.
+LEAST_PART = 0.4
+
+
+def newton_steps(
+    grown: GrownTree,
+    lam: Gradients,
+    w: Gradients,
+    longest: float,
+    grower: Grower,
+    held_out: np.ndarray | None = None,
+) -> np.ndarray:
+    """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way.
+
+    L2 regularisation is added to Σw.
+
+    Parameters
+    ----------
+    held_out : ndarray of bool, shape (n_rows,), optional
+        Rows that did not choose the splits, and are to confirm the steps.
+    """
+    n_leaves, leaf_of = grown.tree.n_leaves, grown.leaf_of
+    n_sides = 1
+    if held_out is not None:
+        # The leaves once for the rows that chose, and once for the others.
+        n_sides, leaf_of = 2, leaf_of + np.int32(n_leaves) * held_out
+    place = (leaf_of, n_sides * n_leaves, grower.n_rows, grower.communicator)
+    forces, masses = (
+        sums_over_leaves(terms, *place).reshape(n_sides, n_leaves) for terms in (lam, w)
+    )
+    l2 = grower.parameters.l2_of_steps
+    steps = _bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
+    if held_out is None:
+        return steps
+    asked = _bounded(forces[0], masses[0] + l2, longest)
+    return steps * confirmed_part(asked, forces[1], masses[1])
+
+
+def confirmed_part(steps: np.ndarray, forces: np.ndarray, masses: np.ndarray) -> float:
+    """The part of its steps that a tree takes.
+
+    Parameters
+    ----------
+    steps : ndarray of float64, shape (n_leaves,)
+        Those that the rows ask for which chose the splits.
+    forces, masses : ndarray of float64, shape (n_leaves,)
+        Σλ and Σw of the other rows.
+    """
+    # Not by BLAS, whose sums depend on its threads.
+    force, bend = float((steps * forces).sum()), float((steps * steps * masses).sum())
+    if bend <= 0.0:
+        return 1.0
+    return min(max(force / bend / CONFIRMED, LEAST_PART), 1.0)
+
+
+def _bounded(forces: np.ndarray, masses: np.ndarray, longest: float) -> np.ndarray:
+    # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
+    steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
+    np.divide(forces, masses, out=steps, where=masses > 0)
+    return np.clip(steps, -longest, longest)

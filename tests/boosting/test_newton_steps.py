@@ -1,0 +1,111 @@
+"""Steps of leaves, and the queries that confirm them: against loops, and where labels are noise."""
+
+import numpy as np
+import pytest
+
+import rankinite as rk
+from rankinite.boosting.newton_steps import CONFIRMED, LEAST_PART, confirmed_part, newton_steps
+from rankinite.distributed import Serial
+from rankinite.trees import Grower, GrownTree, GrowthParameters, gradients, pack_newton
+from tests.boosting.small import QUICK, train_and_valid, with_labels
+from tests.naive import boosting as naive
+from tests.trees.cases import binned_of
+from tests.workers import deals, found_by_workers
+
+N = 900
+SERIAL = Serial()
+
+
+def a_tree(lam, w, l2=0.0):
+    """Grown on all rows of two features."""
+    rng = np.random.default_rng(2)
+    binned = binned_of(rng.integers(0, 9, (N, 2)).astype(float))
+    parameters = GrowthParameters(
+        max_leaf_nodes=7, min_samples_leaf=20, split="newton", l2_regularization=l2
+    )
+    grower = Grower(binned, parameters, rng.integers(0, 2**64, N, np.uint64), N, SERIAL)
+    packed = pack_newton(gradients(lam, SERIAL), gradients(w, SERIAL), N)
+    return grower, grower.grow(packed, np.uint64(1))
+
+
+def forces_and_bends(seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=N), rng.random(N)
+
+
+@pytest.mark.parametrize("l2", [0.0, 30.0])
+@pytest.mark.parametrize("longest", [np.inf, 0.05])
+def test_steps_equal_the_loops(l2, longest):
+    lam, w = forces_and_bends()
+    grower, grown = a_tree(lam, w, l2)
+    held_out = np.random.default_rng(1).random(N) < 0.2
+    terms = gradients(lam, SERIAL), gradients(w, SERIAL)
+    for others in (None, held_out, np.zeros(N, bool), np.ones(N, bool)):
+        found = newton_steps(grown, *terms, longest, grower, others)
+        expected = naive.newton_steps(
+            grown.leaf_of, lam, w, longest, l2, others, CONFIRMED, LEAST_PART
+        )
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_part_is_the_lowest_cost_of_the_others():
+    """c is where the quadratic model of the others' cost is lowest, as a grid of c finds it."""
+    rng = np.random.default_rng(4)
+    grid = np.linspace(-1, 2, 30_001)
+    parts = []
+    for _ in range(50):
+        steps, masses = rng.normal(size=8), rng.random(8)
+        forces = rng.uniform(0, 0.4) * steps * masses + 0.1 * rng.normal(size=8)
+        costs = [(0.5 * c**2 * steps**2 * masses - c * steps * forces).sum() for c in grid]
+        best = grid[np.argmin(costs)]
+        part = confirmed_part(steps, forces, masses)
+        assert part == pytest.approx(np.clip(best / CONFIRMED, LEAST_PART, 1.0), abs=1e-3)
+        parts.append(part)
+    assert min(parts) == LEAST_PART and max(parts) == 1.0 and len(set(parts)) > 5
+
+
+def test_where_nobody_can_confirm_steps_are_whole():
+    assert confirmed_part(np.ones(3), np.zeros(3), np.zeros(3)) == 1.0
+    assert confirmed_part(np.zeros(3), np.ones(3), np.ones(3)) == 1.0
+
+
+def test_steps_do_not_depend_on_workers():
+    lam, w = forces_and_bends()
+    grower, grown = a_tree(lam, w)
+    held_out = np.random.default_rng(1).random(N) < 0.3
+
+    def work(communicator, rows):
+        own = Grower(
+            grower.binned.select_rows(rows), grower.parameters, grower.keys[rows], N, communicator
+        )
+        part = GrownTree(grown.tree, grown.leaf_of[rows])
+        terms = (gradients(values[rows], communicator) for values in (lam, w))
+        return newton_steps(part, *terms, np.inf, own, held_out[rows]).tobytes()
+
+    found = {steps for dealt in deals(N) for steps in found_by_workers(dealt, work)}
+    assert len(found) == 1
+
+
+def spread(labels, **options):
+    train, _ = train_and_valid()
+    options = {**QUICK, "n_estimators": 40, "query_fraction": 0.7, **options}
+    return np.ptp(rk.LambdaMART(**options).fit(with_labels(train, labels)).predict(train))
+
+
+def test_noise_is_learned_more_slowly_and_what_holds_is_not():
+    train, _ = train_and_valid()
+    noise = np.random.default_rng(0).integers(0, 4, train.n_rows).astype(float)
+    plain, confirmed = (spread(noise, confirm_steps=own) for own in (False, True))
+    assert confirmed < 0.7 * plain
+    clear = np.digitize(train.X[:, 0], np.quantile(train.X[:, 0], [0.5, 0.8, 0.95])).astype(float)
+    plain, confirmed = (spread(clear, confirm_steps=own, n_estimators=4) for own in (False, True))
+    assert confirmed > 0.999 * plain
+
+
+def test_without_drawn_queries_there_is_nothing_to_confirm():
+    train, _ = train_and_valid()
+    files = [
+        rk.LambdaMART(**QUICK, confirm_steps=own).fit(train).predict(train).tobytes()
+        for own in (False, True)
+    ]
+    assert files[0] == files[1]
