@@ -72,35 +72,34 @@ class Collection:
         return len(self.trees) == 1
 
 
-def web(
-    n_queries: int,
-    n_docs: int = 120,
-    noise: float = 1.5,
-    shares: tuple[float, ...] = web_like.LABEL_SHARES,
-    seeds: int = 1,
-    n_test: int = 500,
-    truth: Callable[[np.ndarray], np.ndarray] = web_like.relevance,
-) -> Callable[[], list[Fold]]:
+@dataclass(frozen=True)
+class Web:
     """Rows like those of web search; as many training as there are queries, and others."""
-    n_valid = max(20, n_queries // 3)
 
-    def make() -> list[Fold]:
+    n_queries: int
+    n_docs: int = 120
+    noise: float = 1.5
+    shares: tuple[float, ...] = web_like.LABEL_SHARES
+    seeds: int = 1
+    n_test: int = 500
+    truth: Callable[[np.ndarray], np.ndarray] = web_like.relevance
+
+    def __call__(self) -> list[Fold]:
+        n_valid = max(20, self.n_queries // 3)
         folds = []
-        for seed in range(seeds):
+        for seed in range(self.seeds):
             rows = web_like.dataset(
-                n_queries + n_valid + n_test,
-                n_docs,
+                self.n_queries + n_valid + self.n_test,
+                self.n_docs,
                 seed=seed,
-                noise=noise,
-                shares=shares,
-                truth=truth,
+                noise=self.noise,
+                shares=self.shares,
+                truth=self.truth,
             )
             places = np.arange(rows.n_queries)
-            cuts = (n_queries, n_queries + n_valid)
+            cuts = (self.n_queries, self.n_queries + n_valid)
             folds.append(tuple(rows.select_queries(part) for part in np.split(places, cuts)))
         return folds
-
-    return make
 
 
 def artificial(n_queries: int) -> Callable[[], list[Fold]]:
@@ -131,25 +130,25 @@ def collections(folder: Path) -> dict[str, Collection]:
         "mq2007": Collection(letor(folder / "mq2007_partial", "C")),
         "mq2008": Collection(letor(folder / "mq2008", "S")),
         "mslr 5k": Collection(mslr(folder / "mslr_msn1_fold1_5k")),
-        "web 50 queries": Collection(web(50, seeds=3)),
-        "web 80 queries": Collection(web(80, noise=3.0, seeds=3)),
-        "web 500 queries": Collection(web(500, seeds=2), repeats=2),
+        "web 50 queries": Collection(Web(50, seeds=3)),
+        "web 80 queries": Collection(Web(80, noise=3.0, seeds=3)),
+        "web 500 queries": Collection(Web(500, seeds=2), repeats=2),
         "many terms 300 queries": Collection(
-            web(300, truth=web_like.many_terms, seeds=2), repeats=2
+            Web(300, truth=web_like.many_terms, seeds=2), repeats=2
         ),
-        "short queries": Collection(web(3000, n_docs=10, seeds=2, n_test=3000), repeats=2),
-        "long queries": Collection(web(60, n_docs=700, seeds=2, n_test=150), repeats=2),
+        "short queries": Collection(Web(3000, n_docs=10, seeds=2, n_test=3000), repeats=2),
+        "long queries": Collection(Web(60, n_docs=700, seeds=2, n_test=150), repeats=2),
         "artificial": Collection(artificial(1000), repeats=2),
-        "web noise 0.5": Collection(web(2500, noise=0.5, n_test=2000), **large),
-        "web noise 1.5": Collection(web(2500, n_test=2000), **large),
-        "web noise 4": Collection(web(2500, noise=4.0, n_test=2000), **large),
-        "web sparse": Collection(web(2500, shares=SPARSE, n_test=2000), **large),
-        "web sparse noise 4": Collection(web(2500, noise=4.0, shares=SPARSE, n_test=2000), **large),
-        "many terms": Collection(web(2500, truth=web_like.many_terms, n_test=2000), **large),
+        "web noise 0.5": Collection(Web(2500, noise=0.5, n_test=2000), **large),
+        "web noise 1.5": Collection(Web(2500, n_test=2000), **large),
+        "web noise 4": Collection(Web(2500, noise=4.0, n_test=2000), **large),
+        "web sparse": Collection(Web(2500, shares=SPARSE, n_test=2000), **large),
+        "web sparse noise 4": Collection(Web(2500, noise=4.0, shares=SPARSE, n_test=2000), **large),
+        "many terms": Collection(Web(2500, truth=web_like.many_terms, n_test=2000), **large),
         "many terms noise 4": Collection(
-            web(2500, noise=4.0, truth=web_like.many_terms, n_test=2000), **large
+            Web(2500, noise=4.0, truth=web_like.many_terms, n_test=2000), **large
         ),
-        "web 5000 queries": Collection(web(5000, n_docs=60, n_test=2000), **large),
+        "web 5000 queries": Collection(Web(5000, n_docs=60, n_test=2000), **large),
     }
     names = {"mq2007": "mq2007_partial", "mq2008": "mq2008", "mslr 5k": "mslr_msn1_fold1_5k"}
     return {
@@ -293,7 +292,16 @@ PEERS: dict[str, Learned] = {
     "CatBoost": catboost(),
     "CatBoost Lossguide": catboost(grow_policy="Lossguide"),
 }
+
+
+def truth(fold: Fold, budget: Collection, repeat: int) -> list[np.ndarray]:
+    """What labels are cut from, but for the noise: nobody can rank better on average."""
+    assert isinstance(budget.folds, Web)
+    return [budget.folds.truth(fold[2].X.copy()).astype(np.float64)] * len(budget.trees)
+
+
 LEARNERS: dict[str, Learned] = {
+    "truth": truth,
     "rankinite": rankinite(),
     "papers": rankinite(**AS_IN_PAPERS),
     **PEERS,
@@ -330,6 +338,8 @@ def measured(
 
     made = Made()
     for learner, learn in learners.items():
+        if learn is truth and not isinstance(budget.folds, Web):
+            continue
         values = []
         for repeat in range(budget.repeats):
             key = f"{name}|{learner}|{repeat}"

@@ -19,7 +19,7 @@ from rankinite.trees import Gradients, Grower, GrownTree, sums_over_leaves
 
 # From this c on a tree takes its whole steps: what was learned of the other queries before is
 # missing in c, so that it tells too little of what there is still to learn.
-CONFIRMED = 0.25
+CONFIRMED = 0.125
 # No tree takes less than this part of its steps, for c is itself a guess from few queries.
 LEAST_PART = 0.4
 

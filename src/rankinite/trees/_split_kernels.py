@@ -127,9 +127,11 @@ def _total(histogram):
 
 
 @kernel()
-def _take_away(part, whole):
-    for b in range(N_BINS):
+def _take_away(part, whole, n_bins):
+    """Take the part of a node's rows away from the whole; only bins that the feature has."""
+    for b in range(n_bins):
         whole[b] -= part[b]
+    whole[MISSING_BIN] -= part[MISSING_BIN]
 
 
 @kernel()
@@ -198,7 +200,7 @@ def best_splits(
                 part_of_it = cells
                 cells = second[block, first_cell : first_cell + N_BINS]
                 if subtract:
-                    _take_away(part_of_it, cells)
+                    _take_away(part_of_it, cells, n_bins[feature])
             gain, b, goes_left = 0.0, 0, False
             if allowed[node, feature]:
                 own_total = other_total if node == 1 else total
