@@ -16,6 +16,8 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite.data import Dataset
+from rankinite.distributed import Communicator, Serial, failing_together, told_by
+from rankinite.distributed.cores import threads_of_worker
 from rankinite.errors import (
     DataError,
     NothingLearnedWarning,
@@ -37,6 +39,7 @@ from rankinite.training.resuming import check_same_data, checkpoint_of
 from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, Run, as_callbacks
 from rankinite.training.saved_learner import SavedLearner
+from rankinite.training.shares import agreed_sets, agreed_share, check_same_parameters
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -92,6 +95,8 @@ class Learner(SavedLearner):
     learns_preferences: ClassVar[bool] = False
     # Whether only documents of one query with different labels teach something.
     learns_from_pairs: ClassVar[bool] = True
+    # Whether several workers can train it together, each on queries of its own.
+    distributes: ClassVar[bool] = False
 
     measure: str | Measure
     valid_measure: MeasuresLike | None
@@ -113,6 +118,7 @@ class Learner(SavedLearner):
         valid: Dataset | Mapping[str, Dataset] | None = None,
         callbacks: Sequence[Callback] = (),
         resume: str | os.PathLike[str] | Self | None = None,
+        communicator: Communicator | None = None,
         **unknown: Any,
     ) -> Self:
         """Train on queries with labels, or with preferences if this learner can.
@@ -132,6 +138,10 @@ class Learner(SavedLearner):
         resume : path or model, optional
             A checkpoint of an interrupted run with the same data and parameters: its rounds are
             taken over, and the result is the model that the run would have given, bit for bit.
+        communicator : Communicator, optional
+            The workers that train together (`rankinite.mpi`): each passes the queries that it has,
+            or None as X if it has none, and all get the model that one worker would have got from
+            all of them, bit for bit. A worker without validation data may leave `valid` out.
 
         Returns
         -------
@@ -140,23 +150,43 @@ class Learner(SavedLearner):
             on. If there was nothing to learn, a `NothingLearnedWarning` says why.
         """
         self._refuse_unknown("fit", unknown)
-        self.check_params()
-        callbacks = as_callbacks(callbacks)
-        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
+        communicator = Serial() if communicator is None else communicator
+        with failing_together(communicator):
+            self.check_params()
+            self._check_workers(communicator)
+            rows = None
+            if X is not None or communicator.size == 1:
+                rows = training_data(X, y, qid, sample_weight, query_weight)
+            sets = agreed_sets(named_sets(valid), communicator)
+            rows = agreed_share(rows, communicator, "the training data")
+            self._fit(rows, sets, as_callbacks(callbacks), resume, communicator)
+        return self
+
+    def _fit(
+        self,
+        rows: Dataset,
+        valid: Mapping[str, Dataset],
+        callbacks: Sequence[Callback],
+        resume: Any,
+        communicator: Communicator,
+    ) -> None:
+        """Train on this worker's share of the data."""
+        dataset = rows.that_count(communicator)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
                 "labels: pass y, or use LambdaMART or RankNet"
             )
         base = self._checked_base(dataset, callbacks)
-        with threads(self.n_threads):
-            run = self._train(dataset, base, named_sets(valid), callbacks, resume)
+        with threads(threads_of_worker(self.n_threads, communicator)):
+            run = self._train(dataset, base, valid, callbacks, resume, communicator)
+            why = why_nothing(self, dataset, communicator) if run.learned_nothing else ""
+        if not run.speaks:
+            return
         if run.diverged:
-            warnings.warn(run.diverged, RankiniteWarning, stacklevel=2)
+            warnings.warn(run.diverged, RankiniteWarning, stacklevel=3)
         elif run.learned_nothing:
-            why = why_nothing(self, dataset)
-            warnings.warn(f"nothing was learned: {why}", NothingLearnedWarning, stacklevel=2)
-        return self
+            warnings.warn(f"nothing was learned: {why}", NothingLearnedWarning, stacklevel=3)
 
     def _train(
         self,
@@ -165,22 +195,26 @@ class Learner(SavedLearner):
         valid: Mapping[str, Dataset],
         callbacks: Sequence[Callback],
         resume: Any,
+        communicator: Communicator,
     ) -> Run:
-        sets = self._sets(valid, dataset)
-        other = self._checkpoint(resume)
+        sets = self._sets(valid, dataset, communicator)
+        other = self._checkpoint(resume, communicator)
         # A run that drew its seed goes on with it.
         drawn = None if other is None else other.seed_
-        self._seed = seed_of(drawn if self.random_state is None else self.random_state)
-        own: list[Callback] = [Progress()] if self.verbose else []
+        seed = seed_of(drawn if self.random_state is None else self.random_state)
+        self._seed = told_by(seed, communicator)
+        speaks = communicator.rank == 0
+        callbacks = [each for each in callbacks if speaks or not _is_on_one_worker(each)]
+        own: list[Callback] = [Progress()] if self.verbose and speaks else []
         if self.early_stopping is not None:
             own.insert(0, sets.early_stopping(self.early_stopping))
         before = _scores_before(base, dataset)
         with labels_named(self.get_params(deep=False)["measure"], dataset):
-            rounds = self._prepare(dataset, before)
+            rounds = self._prepare(dataset, before, communicator)
         for watched in sets:
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)
-        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit)
+        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit, speaks=speaks)
         earlier = None
         if other is not None:
             check_same_data(other, rounds.fingerprint)
@@ -191,11 +225,12 @@ class Learner(SavedLearner):
 
         def save(path: str | os.PathLike[str]) -> None:
             keep()
-            self.save(path)
+            if speaks:
+                self.save(path)
 
         run.save = save
         try:
-            train(run, rounds, sets, [*own, *callbacks], earlier)
+            train(run, rounds, sets, [*own, *callbacks], earlier, communicator)
         finally:
             # A run that failed before its first round leaves the model as it was.
             if run.n_done or run.diverged:
@@ -213,14 +248,17 @@ class Learner(SavedLearner):
         return run
 
     @abstractmethod
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> Rounds:
+    def _prepare(self, dataset: Dataset, before: np.ndarray, communicator: Communicator) -> Rounds:
         """Make ready to learn.
 
         Parameters
         ----------
         dataset : Dataset
+            This worker's share.
         before : ndarray of float64, shape (n_rows,)
             Scores of the base model, in stored order; 0 without one.
+        communicator : Communicator
+            Of size 1 for learners that do not distribute.
         """
 
     @abstractmethod
@@ -311,6 +349,20 @@ class Learner(SavedLearner):
                 "preferences is learned from its pairs whatever the measure"
             )
 
+    def _check_workers(self, communicator: Communicator) -> None:
+        """Refuse workers that cannot train this learner together."""
+        if communicator.size > 1:
+            self._check_distributes()
+            check_same_parameters(self.get_params(deep=False), communicator)
+
+    def _check_distributes(self) -> None:
+        """Refuse to be trained by several workers, if it cannot be."""
+        if not self.distributes:
+            raise ParameterError(
+                f"a {type(self).__name__} cannot be trained by several workers: use LambdaMART, "
+                "MART or McRank, or train it on one"
+            )
+
     def _checked_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> Any:
         """The base model as a scorer; refused if it would fail on the data or at a checkpoint."""
         if self.base_model is None:
@@ -336,7 +388,9 @@ class Learner(SavedLearner):
         """What is watched on these rows; the first decides."""
         return self.watched_measures(rows.preferences is not None)
 
-    def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
+    def _sets(
+        self, valid: Mapping[str, Dataset], train: Dataset, communicator: Communicator
+    ) -> WatchedSets:
         """The sets that are watched, each with its measure; refused if they cannot be measured."""
         sets = []
         for name, rows in valid.items():
@@ -344,7 +398,7 @@ class Learner(SavedLearner):
             for each in own:
                 check_measurable(rows, each, name)
             rows = like_training(rows, train, name)
-            evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)))
+            evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)), communicator)
             sets.append(Watched(name, rows, own, evaluate))
         found = WatchedSets(sets)
         if self.early_stopping is not None and found.leader is not None:
@@ -364,14 +418,20 @@ class Learner(SavedLearner):
         self._data_fingerprint = rounds.fingerprint
         self._take(rounds, run.n_done)
 
-    def _checkpoint(self, resume: Any) -> Self | None:
+    def _checkpoint(self, resume: Any, communicator: Communicator) -> Self | None:
         """The model of an interrupted run, if it has this learner's parameters."""
         if resume is None:
             return None
-        return checkpoint_of(self, resume, free=_FREE_ON_RESUME | {self._rounds})
+        free = _FREE_ON_RESUME | {self._rounds}
+        return checkpoint_of(self, resume, free, communicator)
 
 
 def _scores_before(base: Any, rows: Dataset) -> np.ndarray:
     """Scores before the first round, shape (n_rows,): those of the base model, or 0."""
     zeros = np.zeros(rows.n_rows)
-    return zeros if base is None else base_scores(base, rows) + zeros
+    # Not every model takes a matrix without rows, as a worker may have it.
+    return zeros if base is None or rows.n_rows == 0 else base_scores(base, rows) + zeros
+
+
+def _is_on_one_worker(callback: Callback) -> bool:
+    return getattr(callback, "on_one_worker", False)
