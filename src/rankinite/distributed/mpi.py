@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import traceback
@@ -43,8 +44,10 @@ class Mpi(Communicator):
             traceback.print_exception(error)
         sentence = str(error) or type(error).__name__
         print(f"error: worker {self.rank} of {self.size}: {sentence}", file=sys.stderr, flush=True)
+        sys.stdout.flush()
         self._comm.Abort(code)
-        raise error  # in a job of one process that was not started by mpiexec
+        # Some libraries come back from there, and end the process a moment later.
+        os._exit(code)
 
     def _broadcast(self, array: np.ndarray | None, root: int) -> np.ndarray:
         mine = self.rank == root and array is not None
@@ -75,6 +78,8 @@ class Mpi(Communicator):
         return array
 
     def _reduce_scatter(self, array: np.ndarray, own: np.ndarray) -> np.ndarray:
+        if own is array:  # all of it is that of a single worker
+            return own
         borders = [share_of(len(array), rank, self.size) for rank in range(self.size)]
         width = int(np.prod(array.shape[1:], dtype=np.int64))
         counts = [(last - first) * width for first, last in borders]
