@@ -35,7 +35,7 @@ class Worker(Communicator):
         super().__init__()
         self.workers, self.rank, self.size = workers, rank, workers.size
 
-    def abort(self, error, code=1):
+    def abort(self, error):
         if self.workers.error is None and not isinstance(error, threading.BrokenBarrierError):
             self.workers.error = error
         self.workers.barrier.abort()

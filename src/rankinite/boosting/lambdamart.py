@@ -243,8 +243,9 @@ class LambdaMART(BoostedTrees):
             seed=self._seed,
         )
 
-    def _check_distributes(self) -> None:
-        super()._check_distributes()
+    def check_distributes(self) -> None:
+        """Refuse to be trained by several workers, if it cannot be."""
+        super().check_distributes()
         for name, without in (("step", "newton"), ("backfit", 0)):
             value = getattr(self, name)
             if value != without:

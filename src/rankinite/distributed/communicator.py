@@ -108,7 +108,7 @@ class Communicator(ABC):
             return self._reduce_scatter(array, own)
 
     @abstractmethod
-    def abort(self, error: BaseException, code: int = 1) -> NoReturn:
+    def abort(self, error: BaseException) -> NoReturn:
         """End the job on all workers, because of an error that only this one has met."""
 
     @abstractmethod
@@ -156,7 +156,7 @@ class Serial(Communicator):
             own[:] = array
         return own
 
-    def abort(self, error: BaseException, code: int = 1) -> NoReturn:
+    def abort(self, error: BaseException) -> NoReturn:
         """Raise the error: there is nobody else to end."""
         raise error
 

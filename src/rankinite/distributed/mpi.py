@@ -33,18 +33,21 @@ class Mpi(Communicator):
         self._mpi, self._comm = MPI, comm
         self.rank, self.size = comm.Get_rank(), comm.Get_size()
 
-    def abort(self, error: BaseException, code: int = 1) -> NoReturn:
+    def abort(self, error: BaseException) -> NoReturn:
         """End all processes of the job; the error is told on standard error.
 
-        An error of the caller's is told in its sentence, and anything else with its traceback.
+        An error of the caller's is told in its sentence, and the exit code is 2, as that of the
+        command line; anything else is told with its traceback.
         """
         if self.rank > 0:
             time.sleep(_PRECEDENCE)
-        if not isinstance(error, RankiniteError):
+        is_users = isinstance(error, RankiniteError)
+        if not is_users:
             traceback.print_exception(error)
         sentence = str(error) or type(error).__name__
         print(f"error: worker {self.rank} of {self.size}: {sentence}", file=sys.stderr, flush=True)
         sys.stdout.flush()
+        code = 2 if is_users else 1
         self._comm.Abort(code)
         # Some libraries come back from there, and end the process a moment later.
         os._exit(code)

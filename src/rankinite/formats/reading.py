@@ -17,11 +17,19 @@ from rankinite.data.checks import checked_whole
 from rankinite.data.concatenation import check_names, check_same_id, joined
 from rankinite.data.dataset import Dataset, bins_asked_for
 from rankinite.data.features import FeatureValues
+from rankinite.data.shares import agreed_share
+from rankinite.distributed import Communicator, Serial, everywhere, failing_together
 from rankinite.errors import DataError, ParameterError, RankiniteWarning, RowError
-from rankinite.formats import tables
+from rankinite.formats import shares, tables
 from rankinite.formats.binned_file import load_binned
 from rankinite.formats.faults import first_fault
-from rankinite.formats.files import as_file, check_readable, checked_path
+from rankinite.formats.files import (
+    as_file,
+    check_readable,
+    checked_path,
+    compression_in,
+    is_stream,
+)
 from rankinite.formats.kinds import BINNED, NAMES, PARQUET, TABLES, TEXT, kind_of
 from rankinite.formats.several import chained
 from rankinite.formats.streaming import bin_in_pieces
@@ -47,6 +55,7 @@ def read(
     max_bins: int | None = None,
     like: Dataset | None = None,
     same_id: str = "error",
+    communicator: Communicator | None = None,
 ) -> Dataset:
     """Read a dataset.
 
@@ -87,22 +96,29 @@ def read(
     same_id : {"error", "join", "apart"}
         What to do with a query id that two files have: refuse it, make one query of the rows, or
         keep all files apart by putting the file's number before every id, ``"0:7"``, ``"1:7"``.
+    communicator : Communicator, optional
+        The workers that read the files together (`rankinite.mpi`): each gets whole queries, as
+        many rows as the others or so, perhaps none, and reads no more than it gets of plain text
+        and of Parquet. Bins are those of all rows.
 
     Returns
     -------
     Dataset
     """
     check_same_id(same_id)
+    communicator = Serial() if communicator is None else communicator
     options = _Options(
         label, qid, weight, _list_of(features), document, n_features, dtype, max_bins, like
     ).checked()
-    with contextlib.ExitStack() as stack:
+    with failing_together(communicator), contextlib.ExitStack() as stack:
         files = []
         for place in _places(path):
             check_readable(place)
+            if communicator.size > 1 and is_stream(place):
+                raise ParameterError(f"{place} is no file that every worker can read: pass one")
             file = stack.enter_context(as_file(place))
             files.append(_File(file, kind_of(file)))
-        return _read(files, options, same_id)
+        return _read(files, options, same_id, communicator)
 
 
 @dataclass(frozen=True)
@@ -208,19 +224,34 @@ class _File:
             return tables.read_parquet(self.path, options.roles, kind)
         return tables.read_csv(self.path, options.roles, kind, ids_as_text)
 
-    def source(self, options: _Options) -> Any:
-        """The file as a source of pieces."""
+    def source(self, options: _Options, span: shares.Span | None = None) -> Any:
+        """The file as a source of pieces, or a span of its bytes or rows."""
         kind = _checked_dtype(options.dtype)
         if self.kind == TEXT:
-            return SvmlightSource(self.path, options.n_features, kind or _OF_TEXT)
+            n_features = options.n_features
+            return SvmlightSource(self.path, n_features, kind or _OF_TEXT, span=span)
         source = tables.ParquetSource if self.kind == PARQUET else tables.CsvSource
-        return source(self.path, options.roles, kind)
+        return source(self.path, options.roles, kind, span)
+
+    def share(self, options: _Options, span: shares.Span, communicator: Communicator) -> Any:
+        """A worker's share of the file as a source; `span` is its part of the bytes."""
+        if self.kind == TEXT and compression_in(self.path) is None:
+            return self.source(options, shares.queries_in_text(self.path, span))
+        if self.kind == PARQUET:
+            with tables.parquet_errors(self.path):
+                rows = shares.queries_in_parquet(self.path, str(options.qid), span)
+            return self.source(options, rows)
+        return shares.OwnQueries(self.source(options), communicator)
 
 
-def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
+def _read(
+    files: list[_File], options: _Options, same_id: str, communicator: Communicator
+) -> Dataset:
     for file in files:
         file.refuse_options(options)
         _check_one_kind(files[0], file)
+    if communicator.size > 1:
+        return _read_share(files, options, same_id, communicator)
     n_bins, mapper = bins_asked_for(options.max_bins, options.like)
     if files[0].kind == BINNED:
         dataset = joined([f.read_binned(options) for f in files], _names(files), same_id)
@@ -234,6 +265,44 @@ def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
         if options.document is not None:
             ids = [tables.read_ids(file.path, options.document) for file in files]
             dataset.documents = dataset.in_stored_order(np.concatenate(ids))
+    if options.label is None:
+        dataset.y = None
+    return dataset
+
+
+def _read_share(
+    files: list[_File], options: _Options, same_id: str, communicator: Communicator
+) -> Dataset:
+    """What this worker reads of the files; the options have been looked at."""
+    if options.document is not None:
+        raise ParameterError(
+            f"document={options.document!r} names documents for preference pairs, which only a "
+            "worker that reads all of them can bind: leave it out, or read on one worker"
+        )
+    if options.qid is None:
+        raise ParameterError(
+            "qid=None makes one query of all rows, and workers share out queries: name the column"
+        )
+    n_bins, mapper = bins_asked_for(options.max_bins, options.like)
+    own: Dataset | None
+    if files[0].kind == BINNED:
+        whole = joined([f.read_binned(options) for f in files], _names(files), same_id)
+        own = shares.own_queries(whole, communicator)
+    else:
+        options = _with_features(files, options)
+        spans = shares.spans_of([file.path.stat().st_size for file in files], communicator)
+        with _faults_located(files, options):
+            source = chained(
+                [f.share(options, s, communicator) for f, s in zip(files, spans, strict=True)],
+                same_id,
+            )
+            if options.max_bins is None and mapper is None:
+                own = shares.values_in_pieces(source, communicator)
+            else:
+                own = bin_in_pieces(source, n_bins, mapper, None, communicator)
+        if own is not None and own.n_features == 0:
+            raise everywhere(DataError(no_features(source.name)))
+    dataset = agreed_share(own, communicator, ", ".join(_names(files)))
     if options.label is None:
         dataset.y = None
     return dataset

@@ -12,7 +12,7 @@ import numpy as np
 from rankinite._text_table import aligned
 from rankinite.data import Queries
 from rankinite.data.weights import in_range
-from rankinite.distributed import Communicator, Serial
+from rankinite.distributed import Communicator, Serial, total
 from rankinite.distributed.exact_sums import rounded_once
 from rankinite.errors import DataError, LabelError, ParameterError
 from rankinite.measures.grammar import measure
@@ -215,6 +215,7 @@ def evaluate(
     *,
     blank: str = "skip",
     sigma: float | None = None,
+    communicator: Communicator | None = None,
 ) -> Evaluation:
     """Measure how well a scorer ranks the documents of a dataset.
 
@@ -234,6 +235,9 @@ def evaluate(
     sigma : float, optional
         Slope of the pair probability for ``"pair_log_loss"``: by default the scorer's own
         ``sigma``, or 1 if it has none.
+    communicator : Communicator, optional
+        The workers that have other queries of the same data: means and numbers of queries are
+        over all of them, values of queries are this worker's.
 
     Returns
     -------
@@ -244,19 +248,20 @@ def evaluate(
         raise DataError(f"evaluate needs a Dataset, not a {type(dataset).__name__}")
     if sigma is None:
         sigma = float(getattr(scorer, "sigma", 1.0))
+    communicator = Serial() if communicator is None else communicator
     wanted = measure_list(default_measures(dataset) if measures is None else measures)
-    evaluators = {str(m): Evaluator(m, dataset, sigma) for m in wanted}
-    scores = scores_of(scorer, dataset)
+    evaluators = {str(m): Evaluator(m, dataset, sigma, communicator) for m in wanted}
+    scores = scores_of(scorer, dataset) if dataset.n_rows else np.empty(0)
     values = {name: evaluator.values(scores) for name, evaluator in evaluators.items()}
     means = {}
     for name, of_queries in values.items():
-        total, weight = mean_value(of_queries, blank, evaluators[name].weight)
-        means[name] = total / weight if weight > 0 else float("nan")
+        sums = mean_value(of_queries, blank, evaluators[name].weight, communicator)
+        means[name] = sums[0] / sums[1] if sums[1] > 0 else float("nan")
     return Evaluation(
         per_query={name: with_blanks(v, blank) for name, v in values.items()},
         means=means,
-        n_queries=dataset.n_queries,
-        n_blank={name: int(e.blank.sum()) for name, e in evaluators.items()},
+        n_queries=total(dataset.n_queries, communicator),
+        n_blank={name: total(int(e.blank.sum()), communicator) for name, e in evaluators.items()},
         qids=dataset.qids,
         weights={name: e.weight for name, e in evaluators.items()},
         blank=blank,
@@ -292,8 +297,8 @@ def mean_value(
     communicator = Serial() if communicator is None else communicator
     # The sums depend neither on the order of the queries, nor on workers, nor on BLAS's threads.
     terms = (weights[counted] * values[counted], weights[counted])
-    total, weight = (rounded_once(each, communicator) for each in terms)
-    return total, weight
+    value, weight = (rounded_once(each, communicator) for each in terms)
+    return value, weight
 
 
 def with_blanks(values: np.ndarray, blank: str) -> np.ndarray:

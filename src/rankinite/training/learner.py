@@ -16,6 +16,7 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite.data import Dataset
+from rankinite.data.shares import agreed_share
 from rankinite.distributed import Communicator, Serial, failing_together, told_by
 from rankinite.distributed.cores import threads_of_worker
 from rankinite.errors import (
@@ -33,13 +34,13 @@ from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import training_data
 from rankinite.models.storage import to_state
 from rankinite.order.seeds import seed_of
+from rankinite.training.agreement import agreed_sets, check_same_parameters
 from rankinite.training.callbacks import Checkpoint, Progress
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of
 from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, Run, as_callbacks
 from rankinite.training.saved_learner import SavedLearner
-from rankinite.training.shares import agreed_sets, agreed_share, check_same_parameters
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -352,10 +353,10 @@ class Learner(SavedLearner):
     def _check_workers(self, communicator: Communicator) -> None:
         """Refuse workers that cannot train this learner together."""
         if communicator.size > 1:
-            self._check_distributes()
+            self.check_distributes()
             check_same_parameters(self.get_params(deep=False), communicator)
 
-    def _check_distributes(self) -> None:
+    def check_distributes(self) -> None:
         """Refuse to be trained by several workers, if it cannot be."""
         if not self.distributes:
             raise ParameterError(

@@ -1,29 +1,44 @@
-"""The data of a training whose queries are dealt out to workers: each has a share of its own.
+"""Data whose queries are dealt out to workers: each has a share of its own.
 
-Before anything is learned the workers agree on what they have: the same features, the same
-columns, the same parameters, and no query on two of them.
+Before anything is done with it the workers agree on what they have: the same features, the same
+columns, and no query on two of them.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix, empty_blocks
 from rankinite.binning.sampling import query_keys
-from rankinite.data import Dataset, FeatureBins, FeatureValues, Preferences, Queries
 from rankinite.data.concatenation import check_names
-from rankinite.data.features import Features
+from rankinite.data.dataset import Dataset
+from rankinite.data.features import FeatureBins, Features, FeatureValues
+from rankinite.data.preferences import Preferences
+from rankinite.data.queries import Queries
 from rankinite.distributed import Communicator, everywhere, told_by, told_by_all
-from rankinite.errors import DataError, ParameterError
-from rankinite.training.resuming import comparable
+from rankinite.errors import DataError
 
 _COLUMNS = ("y", "weight", "query_weight")
-# Parameters that workers need not have in common: they belong to a machine, or are no plain value.
-_OF_A_WORKER = ("n_threads", "verbose", "base_model")
+
+
+class Shape(NamedTuple):
+    """How much data there is, over all workers."""
+
+    n_rows: int
+    n_queries: int
+    n_features: int
+
+    @classmethod
+    def of(cls, rows: Dataset, communicator: Communicator) -> Shape:
+        """That of shares that fit together."""
+        counts = communicator.sum(np.array([rows.n_rows, rows.n_queries], np.int64))
+        return cls(int(counts[0]), int(counts[1]), rows.n_features)
+
+    def __str__(self) -> str:
+        return f"{self.n_rows:,} rows, {self.n_queries:,} queries, {self.n_features:,} features"
 
 
 def agreed_share(rows: Dataset | None, communicator: Communicator, what: str) -> Dataset:
@@ -40,6 +55,8 @@ def agreed_share(rows: Dataset | None, communicator: Communicator, what: str) ->
         if rows is None:
             raise DataError(f"there is no {what}: pass a Dataset, or X, y and qid")
         return rows
+    if rows is not None and rows.n_rows == 0:
+        rows = None
     told = told_by_all(_described(rows), communicator)
     first = next((rank for rank, each in enumerate(told) if each is not None), None)
     if first is None:
@@ -56,42 +73,6 @@ def agreed_share(rows: Dataset | None, communicator: Communicator, what: str) ->
         rows.preferences = Preferences(rows.offsets, nobody, nobody)
     refuse_shared_queries(rows.qids, communicator, what)
     return rows
-
-
-def agreed_sets(sets: Mapping[str, Dataset], communicator: Communicator) -> dict[str, Dataset]:
-    """This worker's shares of the sets that are watched, by name.
-
-    A worker that names none has no rows of them.
-    """
-    told = told_by_all(list(sets), communicator)
-    first = next((rank for rank, names in enumerate(told) if names), 0)
-    for rank, names in enumerate(told):
-        if names and names != told[first]:
-            raise everywhere(
-                ParameterError(
-                    f"worker {first} has the validation sets {told[first]} and worker {rank} "
-                    f"{names}: name the same on all, in the same order"
-                )
-            )
-    return {
-        name: agreed_share(sets.get(name), communicator, f"the validation set {name!r}")
-        for name in told[first]
-    }
-
-
-def check_same_parameters(params: dict[str, Any], communicator: Communicator) -> None:
-    """Refuse workers that would train different models."""
-    own = {name: value for name, value in params.items() if name not in _OF_A_WORKER}
-    told = told_by_all(comparable(own), communicator)
-    for rank, theirs in enumerate(told):
-        for name, value in theirs.items():
-            if value != told[0][name]:
-                raise everywhere(
-                    ParameterError(
-                        f"worker 0 trains with {name}={told[0][name]!r} and worker {rank} with "
-                        f"{name}={value!r}: give all workers the same parameters"
-                    )
-                )
 
 
 def refuse_shared_queries(qids: np.ndarray, communicator: Communicator, what: str) -> None:
@@ -119,14 +100,15 @@ def refuse_shared_queries(qids: np.ndarray, communicator: Communicator, what: st
                 raise everywhere(
                     DataError(
                         f"query {qid} of {what} is on worker {owners[qid]} and on worker {rank}: "
-                        "give all its documents to one of them"
+                        "give all its documents to one of them; in a file that workers share, "
+                        "the rows of a query must lie together"
                     )
                 )
 
 
 def _described(rows: Dataset | None) -> dict[str, Any] | None:
     """What the others must know of a share; None if it has no rows."""
-    if rows is None or rows.n_rows == 0:
+    if rows is None:
         return None
     bins = None
     if isinstance(rows.features, FeatureBins):
