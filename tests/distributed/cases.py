@@ -110,12 +110,12 @@ def dealt(rows, rank, size):
     return rows.select_queries(mine) if len(mine) else None
 
 
-def trained(name, communicator=None):
+def trained(name, communicator=None, distribute="rows"):
     """The learner of a case, trained on the worker's share of its data."""
     make, special = CASES[name]
     train, valid = data(**special)
-    if communicator is None:
-        return make().fit(train, valid=valid)
+    if communicator is None or distribute == "features":
+        return make().fit(train, valid=valid, communicator=communicator, distribute=distribute)
     place = communicator.rank, communicator.size
     return make().fit(dealt(train, *place), valid=dealt(valid, *place), communicator=communicator)
 

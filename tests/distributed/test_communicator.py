@@ -42,7 +42,7 @@ def test_one_process_has_already_reduced_everything():
 
 def test_every_communicator_has_every_verb():
     verbs = {name for name in vars(Communicator) if not name.startswith("_")}
-    assert verbs == {"broadcast", "gather", "sum", "max", "reduce_scatter", "abort"}
+    assert verbs == {"broadcast", "gather", "sum", "max", "reduce_scatter", "abort", "job"}
     for kind in (Serial, Worker):
         assert not inspect.isabstract(kind)
 

@@ -65,14 +65,17 @@ from tests.distributed.cases import CASES, file_of, trained
 
 comm = rk.mpi()
 for name in CASES:
-    model = trained(name, comm)
+    model = trained(name, comm, sys.argv[2])
     model.save(f"{sys.argv[1]}/{name} {comm.rank}.rk")
 """
 
 
-@pytest.mark.parametrize("size", [2, 3, 4, 8])
-def test_the_file_is_that_of_one_process(size, tmp_path):
-    code, _, err = run_script(size, TRAIN, tmp_path, tmp_path)
+@pytest.mark.parametrize(
+    ("distribute", "size"),
+    [*(("rows", size) for size in (2, 3, 4, 8)), *(("features", size) for size in (2, 3))],
+)
+def test_the_file_is_that_of_one_process(distribute, size, tmp_path):
+    code, _, err = run_script(size, TRAIN, tmp_path, tmp_path, distribute)
     assert code == 0, err
     for name in CASES:
         expected = file_of(trained(name), tmp_path)

@@ -50,8 +50,9 @@ def on_workers(size, folder, *arguments):
         (4, ("train.txt", "--valid", "valid.txt", "--measures", "map,ndcg@5", *FEW)),
         (8, (*(f"part{k}.txt" for k in range(5)), "--ranker", "mart", *FEW)),
         (12, ("train.txt", "--valid", "valid.txt", "--ranker", "mcrank", *FEW)),
+        (3, ("train.txt", "--valid", "valid.txt", "--distribute", "features", *FEW)),
     ],
-    ids=["text", "parquet", "four", "files", "more workers than validation queries"],
+    ids=["text", "parquet", "four", "files", "more workers than queries", "features"],
 )
 def test_model_and_report_are_those_of_one_process(size, arguments, folder, tmp_path):
     model = tmp_path / "ranker.rk"
@@ -107,6 +108,7 @@ def errors(err):
         (("nowhere.txt",), "nowhere.txt does not exist"),
         (("train.txt", "--learning-rate", -1), "must be a number above 0"),
         (("train.txt", "--pairs", "pairs.csv"), "--pairs needs all documents on one worker"),
+        (("train.txt", "--distribute", "columns"), "--distribute must be"),
         (("train.txt", "--ranker", "ranknet"), "cannot be trained by several workers"),
         (("bad.txt",), "bad.txt, line 359: the label 'x' is not a number"),
         (("negative.txt",), "has the label -3"),

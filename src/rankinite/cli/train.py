@@ -128,6 +128,14 @@ def train(
             rich_help_panel=_RUN_PANEL,
         ),
     ] = None,
+    distribute: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What the processes of mpiexec share out: rows, or features.",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = "rows",
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_RUN_PANEL),
@@ -149,8 +157,8 @@ def train(
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
-    with workers() as communicator:
-        leads = communicator.rank == 0
+    with workers(distribute) as communicator:
+        leads = communicator.job.rank == 0
         refuse_several(communicator, pairs=pairs, valid_pairs=valid_pairs, document=document)
         quiet = quiet or not leads
         # A run that goes on replaces what it has come to before.
@@ -160,7 +168,7 @@ def train(
         if quiet:
             be_silent_about_compiling()
         learner = make_ranker(ranker, parameters)
-        if communicator.size > 1:
+        if communicator.job.size > 1:
             learner.check_distributes()
         if pairs is not None and not learner.learns_preferences:
             raise ParameterError(
@@ -184,7 +192,7 @@ def train(
         }
         compiling = None
         # Processes side by side compile what they need at the same time anyway.
-        if learner.learns_from_bins and communicator.size == 1:
+        if learner.learns_from_bins and communicator.job.size == 1:
             watched = str(learner.watched_measures(valid_pairs is not None)[0])
             by_lambdas = pairs is None and "truncation" in learner.parameter_names()
             compiling = CompilingAhead(by_lambdas, watched, quiet)

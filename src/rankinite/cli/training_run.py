@@ -68,6 +68,7 @@ class TrainingRun:
         sets = {"train": self.data} if train_measure else {}
         if self.valid is not None:
             sets["valid"] = self.valid
+        job = self.communicator.job
         shown = None if quiet else Progress()
         own = (shown, self.checkpoint, self.log)
         callbacks: list[Callback] = [each for each in own if each is not None]
@@ -81,7 +82,8 @@ class TrainingRun:
                     valid=sets or None,
                     callbacks=callbacks,
                     resume=resume,
-                    communicator=self.communicator,
+                    communicator=job,
+                    distribute="rows" if job is self.communicator else "features",
                 )
         except NothingLearnedWarning as warning:
             raise DataError(
@@ -101,7 +103,7 @@ class TrainingRun:
             unit = self.ranker.unit
             tell(f"interrupted before the first {unit}: there is nothing to save")
             raise typer.Exit(exit_code(self.interrupt))
-        if self.communicator.rank == 0:
+        if self.communicator.job.rank == 0:
             self._save(model)
         evaluation = self._evaluation(measures)
         if self.log is not None:

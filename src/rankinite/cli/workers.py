@@ -19,21 +19,31 @@ _SIZES, _RANK = ("PMI_SIZE", "OMPI_COMM_WORLD_SIZE"), "PMIX_RANK"
 
 
 @contextmanager
-def workers() -> Iterator[Communicator]:
+def workers(distribute: str) -> Iterator[Communicator]:
     """The processes that mpiexec has started, or this one alone.
 
     All but worker 0 are silent. An error that one of them meets inside the block ends the job.
-    """
-    from rankinite.distributed import Serial, is_everywhere, mpi
 
+    Parameters
+    ----------
+    distribute : {"rows", "features"}
+        What they share out. Who has all rows reduces nothing over them.
+    """
+    from rankinite.distributed import SameRows, Serial, is_everywhere, mpi
+    from rankinite.models.parameters import OneOf
+
+    ways = OneOf(("rows", "features"))
     if not _has_company():
+        ways.check("distribute", distribute)
         yield Serial()
         return
     communicator = mpi()
     if communicator.rank > 0:
         be_silent()
     try:
-        yield communicator
+        ways.check("distribute", distribute)
+        by_rows = distribute == "rows" or communicator.size == 1
+        yield communicator if by_rows else SameRows(communicator)
     except BaseException as error:
         if communicator.size == 1 or is_everywhere(error):
             raise

@@ -3,6 +3,7 @@
 from rankinite.distributed.communicator import (
     Communicator,
     Count,
+    SameRows,
     Serial,
     Traffic,
     on_any,
@@ -17,6 +18,7 @@ __all__ = [
     "Communicator",
     "Count",
     "Mpi",
+    "SameRows",
     "Serial",
     "Traffic",
     "everywhere",

@@ -76,6 +76,11 @@ class Communicator(ABC):
     def __init__(self) -> None:
         self.traffic = Traffic()
 
+    @property
+    def job(self) -> Communicator:
+        """The workers of the job: these, unless all of them have the same rows (`SameRows`)."""
+        return self
+
     def broadcast(self, array: np.ndarray | None, root: int = 0) -> np.ndarray:
         """The array of worker `root`, on all workers; what the others pass is not looked at."""
         with self.traffic.of("broadcast", array.nbytes if array is not None else 0):
@@ -161,6 +166,26 @@ class Serial(Communicator):
         raise error
 
     _broadcast, _gather, _sum, _max, _reduce_scatter = broadcast, gather, sum, max, reduce_scatter
+
+
+class SameRows(Serial):
+    """What a worker reduces over rows where all workers have the same ones: nothing.
+
+    The workers share out the features of every search for a split instead.
+
+    Parameters
+    ----------
+    workers : Communicator
+    """
+
+    def __init__(self, workers: Communicator) -> None:
+        super().__init__()
+        self._workers = workers
+
+    @property
+    def job(self) -> Communicator:
+        """The workers."""
+        return self._workers
 
 
 def share_of(n: int, rank: int, size: int) -> tuple[int, int]:

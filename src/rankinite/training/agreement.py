@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from rankinite.data import Dataset
 from rankinite.data.shares import agreed_share
 from rankinite.distributed import Communicator, everywhere, told_by_all
-from rankinite.errors import ParameterError
+from rankinite.errors import DataError, ParameterError
 from rankinite.training.resuming import comparable
 
 # Parameters that workers need not have in common: they belong to a machine, or are no plain value.
@@ -49,3 +52,37 @@ def check_same_parameters(params: dict[str, Any], communicator: Communicator) ->
                         f"{name}={value!r}: give all workers the same parameters"
                     )
                 )
+
+
+def check_same_data_on_all(
+    fingerprint: str, watched: Sequence[Dataset], communicator: Communicator
+) -> None:
+    """Refuse workers that were to have the same data, and have not.
+
+    Parameters
+    ----------
+    fingerprint : str
+        Of the training data.
+    watched : sequence of Dataset
+        The sets that are watched.
+    """
+    prints = [fingerprint, *map(_print_of, watched)]
+    for rank, theirs in enumerate(told_by_all(prints, communicator)):
+        if theirs != prints:
+            raise everywhere(
+                DataError(
+                    f"worker {rank} has other data than worker {communicator.rank}: pass the same "
+                    "on all workers, or distribute='rows'"
+                )
+            )
+
+
+def _print_of(rows: Dataset) -> str:
+    """A short text that tells a set that is watched from another."""
+    features = rows.features.matrix
+    matrix = features if isinstance(features, np.ndarray) else features.blocks
+    parts = (rows.offsets, rows.y, rows.query_weight, matrix)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(b"" if part is None else np.ascontiguousarray(part).data)
+    return digest.hexdigest()

@@ -17,7 +17,7 @@ import numpy as np
 from rankinite._numba import threads
 from rankinite.data import Dataset
 from rankinite.data.shares import agreed_share
-from rankinite.distributed import Communicator, Serial, failing_together, told_by
+from rankinite.distributed import Communicator, SameRows, Serial, failing_together, told_by
 from rankinite.distributed.cores import threads_of_worker
 from rankinite.errors import (
     DataError,
@@ -30,11 +30,15 @@ from rankinite.measures.estimator_score import estimator_score
 from rankinite.measures.evaluation import labels_named, measure_list
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.foreign import is_foreign
-from rankinite.models.parameters import Constraint, Real, Whole
+from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.ranker import training_data
 from rankinite.models.storage import to_state
 from rankinite.order.seeds import seed_of
-from rankinite.training.agreement import agreed_sets, check_same_parameters
+from rankinite.training.agreement import (
+    agreed_sets,
+    check_same_data_on_all,
+    check_same_parameters,
+)
 from rankinite.training.callbacks import Checkpoint, Progress
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of
@@ -120,6 +124,7 @@ class Learner(SavedLearner):
         callbacks: Sequence[Callback] = (),
         resume: str | os.PathLike[str] | Self | None = None,
         communicator: Communicator | None = None,
+        distribute: str = "rows",
         **unknown: Any,
     ) -> Self:
         """Train on queries with labels, or with preferences if this learner can.
@@ -140,9 +145,12 @@ class Learner(SavedLearner):
             A checkpoint of an interrupted run with the same data and parameters: its rounds are
             taken over, and the result is the model that the run would have given, bit for bit.
         communicator : Communicator, optional
-            The workers that train together (`rankinite.mpi`): each passes the queries that it has,
-            or None as X if it has none, and all get the model that one worker would have got from
-            all of them, bit for bit. A worker without validation data may leave `valid` out.
+            The workers that train together (`rankinite.mpi`): all get the model that one worker
+            would have got from all data, bit for bit.
+        distribute : {"rows", "features"}
+            What the workers share out. Rows: each passes the queries that it has, or None as X if
+            it has none; one without validation data may leave `valid` out. Features: each passes
+            all data, and looks for splits in its share of the features.
 
         Returns
         -------
@@ -154,7 +162,10 @@ class Learner(SavedLearner):
         communicator = Serial() if communicator is None else communicator
         with failing_together(communicator):
             self.check_params()
-            self._check_workers(communicator)
+            OneOf(("rows", "features")).check("distribute", distribute)
+            self._check_workers(communicator, distribute=distribute, resume=resume is not None)
+            if distribute == "features" and communicator.size > 1:
+                communicator = SameRows(communicator)
             rows = None
             if X is not None or communicator.size == 1:
                 rows = training_data(X, y, qid, sample_weight, query_weight)
@@ -179,7 +190,7 @@ class Learner(SavedLearner):
                 "labels: pass y, or use LambdaMART or RankNet"
             )
         base = self._checked_base(dataset, callbacks)
-        with threads(threads_of_worker(self.n_threads, communicator)):
+        with threads(threads_of_worker(self.n_threads, communicator.job)):
             run = self._train(dataset, base, valid, callbacks, resume, communicator)
             why = why_nothing(self, dataset, communicator) if run.learned_nothing else ""
         if not run.speaks:
@@ -199,12 +210,13 @@ class Learner(SavedLearner):
         communicator: Communicator,
     ) -> Run:
         sets = self._sets(valid, dataset, communicator)
-        other = self._checkpoint(resume, communicator)
+        job = communicator.job
+        other = self._checkpoint(resume, job)
         # A run that drew its seed goes on with it.
         drawn = None if other is None else other.seed_
         seed = seed_of(drawn if self.random_state is None else self.random_state)
-        self._seed = told_by(seed, communicator)
-        speaks = communicator.rank == 0
+        self._seed = told_by(seed, job)
+        speaks = job.rank == 0
         callbacks = [each for each in callbacks if speaks or not _is_on_one_worker(each)]
         own: list[Callback] = [Progress()] if self.verbose and speaks else []
         if self.early_stopping is not None:
@@ -215,6 +227,8 @@ class Learner(SavedLearner):
         for watched in sets:
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)
+        if job is not communicator:
+            check_same_data_on_all(rounds.fingerprint, [each.data for each in sets], job)
         run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit, speaks=speaks)
         earlier = None
         if other is not None:
@@ -231,7 +245,7 @@ class Learner(SavedLearner):
 
         run.save = save
         try:
-            train(run, rounds, sets, [*own, *callbacks], earlier, communicator)
+            train(run, rounds, sets, [*own, *callbacks], earlier, job)
         finally:
             # A run that failed before its first round leaves the model as it was.
             if run.n_done or run.diverged:
@@ -350,11 +364,11 @@ class Learner(SavedLearner):
                 "preferences is learned from its pairs whatever the measure"
             )
 
-    def _check_workers(self, communicator: Communicator) -> None:
-        """Refuse workers that cannot train this learner together."""
+    def _check_workers(self, communicator: Communicator, **options: Any) -> None:
+        """Refuse workers that cannot train this learner together, with these options of `fit`."""
         if communicator.size > 1:
             self.check_distributes()
-            check_same_parameters(self.get_params(deep=False), communicator)
+            check_same_parameters({**self.get_params(deep=False), **options}, communicator)
 
     def check_distributes(self) -> None:
         """Refuse to be trained by several workers, if it cannot be."""

@@ -5,6 +5,9 @@ scattered: each worker gets the sums over all of a few blocks of features, its o
 the best split in these. So a node costs a worker the bytes of one histogram to send, however many
 rows there are, and of the search only its share; and what is kept for a node is that share too.
 At last the workers tell each other the best that they have found.
+
+Where all workers have the same rows, nothing is to be summed: each counts the rows in its own
+blocks of features only (Svore and Burges 2012, algorithm 2).
 """
 
 from __future__ import annotations
@@ -48,21 +51,24 @@ class SplitSearch:
     binned : BinnedMatrix
         This worker's rows.
     communicator : Communicator
+        Of the workers that have other rows; its `job` shares out the features.
     """
 
     def __init__(self, binned: BinnedMatrix, communicator: Communicator) -> None:
         n_blocks, _, width = binned.blocks.shape
-        self._communicator = communicator
-        first, last = share_of(n_blocks, communicator.rank, communicator.size)
-        # This worker's features.
+        self._communicator, self._workers = communicator, communicator.job
+        first, last = share_of(n_blocks, self._workers.rank, self._workers.size)
+        # The blocks that are counted here, and this worker's features.
+        same_rows = self._workers is not communicator
+        self._counted = slice(first, last) if same_rows else slice(0, n_blocks)
         self._first = first * width
         self._last = min(last * width, binned.n_features)
         self._n_bins = binned.mapper.n_bins[self._first : self._last]
         n_threads = numba.get_num_threads()
-        shape = (n_blocks, width * N_BINS)
+        shape = (self._counted.stop - self._counted.start, width * N_BINS)
         self._own_shape = (last - first, width * N_BINS)
         self._partial = np.empty((n_threads, *shape), np.int64)
-        # Of this worker's rows. A single worker's are all there are, and need no second place.
+        # Of this worker's rows. If they are all there are, they need no second place.
         self._local = None if communicator.size == 1 else np.empty(shape, np.int64)
         self._free: list[np.ndarray] = []
         self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS))
@@ -90,7 +96,7 @@ class SplitSearch:
         local = histogram if self._local is None else self._local
         n_parts = self.n_parts(len(rows))
         partial = local[np.newaxis] if n_parts == 1 else self._partial[:n_parts]
-        build_histogram(words, rows, cells, gathered, partial, local)
+        build_histogram(words[self._counted], rows, cells, gathered, partial, local)
         return self._communicator.reduce_scatter(local, histogram)
 
     def release(self, histogram: np.ndarray) -> None:
@@ -112,7 +118,7 @@ class SplitSearch:
             The features that may split each node.
         limits : Limits
         """
-        found = np.zeros((self._communicator.size, len(histograms), len(Split._fields)))
+        found = np.zeros((self._workers.size, len(histograms), len(Split._fields)))
         if len(self._n_bins):
             best_splits(
                 histograms[0],
@@ -129,9 +135,9 @@ class SplitSearch:
                 self._features,
             )
             for k, histogram in enumerate(histograms):
-                found[self._communicator.rank, k] = self._own_best(k, histogram)
+                found[self._workers.rank, k] = self._own_best(k, histogram)
         # Each worker has written to a place of its own: this is no sum that could be rounded.
-        found = self._communicator.sum(found)
+        found = self._workers.sum(found)
         # Of equal gains that of the first feature: features go by the ranks of their workers.
         best = found[:, :, 0].argmax(axis=0)
         return [_split(found[rank, k]) for k, rank in enumerate(best)]
