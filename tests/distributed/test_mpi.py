@@ -8,7 +8,7 @@ import pytest
 
 import rankinite as rk
 from tests.distributed.cases import CASES, file_of, trained
-from tests.distributed.jobs import needs_mpi, run_script
+from tests.distributed.jobs import ROOT, needs_mpi, run, run_script
 
 pytestmark = needs_mpi
 
@@ -81,6 +81,16 @@ def test_the_file_is_that_of_one_process(distribute, size, tmp_path):
         expected = file_of(trained(name), tmp_path)
         for rank in range(size):
             assert (tmp_path / f"{name} {rank}.rk").read_bytes() == expected, (name, rank)
+
+
+def test_the_example_gives_the_same_model_on_any_number_of_processes(tmp_path):
+    files, told = [], []
+    for size in (1, 2):
+        code, out, err = run(size, sys.executable, ROOT / "examples/on_workers.py", cwd=tmp_path)
+        assert code == 0, err
+        files.append((tmp_path / "ranker.rk").read_bytes())
+        told.append(out.splitlines()[1:])
+    assert files[0] == files[1] and told[0] == told[1] and "ndcg@10" in told[0][1]
 
 
 def test_mpi_is_asked_for_where_it_is_missing(monkeypatch):
