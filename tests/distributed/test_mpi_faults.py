@@ -47,6 +47,18 @@ class Fails:
 rk.LambdaMART(**SOME).fit(share, callbacks=[Fails()], communicator=comm)
 """
 
+INTERRUPTED = """
+class Interrupt:
+    def after_round(self, run):
+        if comm.rank == 1 and run.n_done == 3:
+            raise KeyboardInterrupt
+
+    def finish(self, run):
+        pass
+
+rk.LambdaMART(**SOME).fit(share, callbacks=[Interrupt()], communicator=comm)
+"""
+
 OUTSIDE = """
 if comm.rank == 3:
     raise rk.DataError("share 3 is not there")
@@ -67,11 +79,12 @@ rk.LambdaMART(**SOME).fit(data()[0], communicator=comm)
     [
         (WRONG_LABEL, 2, "has the label -1"),
         (OWN_CALLBACK, 1, "'my own mistake'"),
+        (INTERRUPTED, 1, "interrupted"),
         (OUTSIDE, 3, "share 3 is not there"),
         (ON_ALL, 0, "learning_rate must be"),
         (SHARED, 0, "of the training data is on worker 0 and on worker 1"),
     ],
-    ids=["label", "callback", "outside", "all", "shared"],
+    ids=["label", "callback", "interrupt", "outside", "all", "shared"],
 )
 def test_an_error_ends_the_job_with_its_sentence(script, rank, sentence, tmp_path):
     started = time.monotonic()

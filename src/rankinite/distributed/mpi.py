@@ -41,10 +41,11 @@ class Mpi(Communicator):
         """
         if self.rank > 0:
             time.sleep(_PRECEDENCE)
-        is_users = isinstance(error, RankiniteError)
-        if not is_users:
+        is_users, is_error = isinstance(error, RankiniteError), isinstance(error, Exception)
+        if is_error and not is_users:
             traceback.print_exception(error)
-        sentence = str(error) or type(error).__name__
+        # What is no Exception is Ctrl-C, or another signal.
+        sentence = (str(error) or type(error).__name__) if is_error else "interrupted"
         print(f"error: worker {self.rank} of {self.size}: {sentence}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         code = 2 if is_users else 1

@@ -25,9 +25,7 @@ from rankinite.errors import (
     ParameterError,
     RankiniteWarning,
 )
-from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure, measure
-from rankinite.measures.estimator_score import estimator_score
-from rankinite.measures.evaluation import labels_named, measure_list
+from rankinite.measures.evaluation import labels_named
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.foreign import is_foreign
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
@@ -40,11 +38,11 @@ from rankinite.training.agreement import (
     check_same_parameters,
 )
 from rankinite.training.callbacks import Checkpoint, Progress
+from rankinite.training.measured_learner import MeasuredLearner
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of
 from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, Run, as_callbacks
-from rankinite.training.saved_learner import SavedLearner
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -60,7 +58,7 @@ from rankinite.training.watching import (
 _FREE_ON_RESUME = {"early_stopping", "backfit", "n_threads", "verbose", "base_model"}
 
 
-class Learner(SavedLearner):
+class Learner(MeasuredLearner):
     """A ranker that is trained in rounds on labelled queries.
 
     A subclass makes the rounds of its kind (`_prepare`), readies the sets that are watched for them
@@ -103,8 +101,6 @@ class Learner(SavedLearner):
     # Whether several workers can train it together, each on queries of its own.
     distributes: ClassVar[bool] = False
 
-    measure: str | Measure
-    valid_measure: MeasuresLike | None
     learning_rate: float
     early_stopping: int | None
     sigma: float
@@ -312,32 +308,6 @@ class Learner(SavedLearner):
         elif n_rounds is not None:
             Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
 
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
-
-        Data with preferences and without labels has the pair accuracy. Blank queries are left out.
-
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-        y, qid, query_weight
-            As for `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
-            A query counts by the mean of its rows' weights.
-        """
-        self.check_fitted()
-        of_pairs = isinstance(X, Dataset) and X.y is None and X.preferences is not None
-        by = PairAccuracy() if of_pairs else measure(self.measure)
-        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
-
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
         self.check_fitted()
@@ -346,23 +316,8 @@ class Learner(SavedLearner):
     def check_params(self) -> None:
         """Refuse parameters outside their range, or that do not fit each other."""
         super().check_params()
-        for name in ("measure", "valid_measure"):
-            try:
-                self._check_measure(name, getattr(self, name))
-            except ParameterError as error:
-                raise ParameterError(f"{name} is wrong: {error}") from None
         if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
-
-    def _check_measure(self, name: str, value: Any) -> None:
-        if name == "valid_measure":
-            if value is not None:
-                measure_list(value if isinstance(value, (list, tuple)) else [value])
-        elif isinstance(measure(value), PairMeasure):
-            raise ParameterError(
-                f"{value} can be watched, as valid_measure, but not learned; data with "
-                "preferences is learned from its pairs whatever the measure"
-            )
 
     def _check_workers(self, communicator: Communicator, **options: Any) -> None:
         """Refuse workers that cannot train this learner together, with these options of `fit`."""
@@ -392,16 +347,6 @@ class Learner(SavedLearner):
         if any(isinstance(callback, Checkpoint) for callback in callbacks):
             to_state(base)
         return base
-
-    def watched_measures(self, has_preferences: bool = False) -> list[Measure]:
-        """What is watched on a set with labels, or on one with preferences; the first decides."""
-        if self.valid_measure is not None:
-            return measure_list(self.valid_measure)
-        return [PairAccuracy() if has_preferences else measure(self.measure)]
-
-    def measures_on(self, rows: Dataset) -> list[Measure]:
-        """What is watched on these rows; the first decides."""
-        return self.watched_measures(rows.preferences is not None)
 
     def _sets(
         self, valid: Mapping[str, Dataset], train: Dataset, communicator: Communicator
