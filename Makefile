@@ -1,6 +1,7 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
 # make test-torch  installs PyTorch beside the rest and passes the tests of nets of one's own
+# make test-distributed  installs MPI beside the rest and passes the tests of several processes
 # make fuzz   reads 100,000 damaged files of every kind, and fails if one is not refused properly
 # make check  the static checks: style, types, import contract
 # make bench  the short benchmarks beside the peers, as one table (about twenty minutes)
@@ -9,7 +10,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-torch fuzz check bench clean
+.PHONY: demo test test-torch test-distributed fuzz check bench clean
 
 demo: $(VENV)/.installed
 	$(BIN)/rankinite demo
@@ -20,6 +21,10 @@ test: $(VENV)/.installed-for-tests
 # PyTorch is not among the requirements of the tests, because it is so large.
 test-torch: $(VENV)/.installed-torch
 	$(BIN)/python -m pytest tests/torch tests/test_docs.py
+
+# MPI is not among the requirements of the tests: a machine may have one of its own.
+test-distributed: $(VENV)/.installed-mpi
+	$(BIN)/python -m pytest -m mpi tests/distributed
 
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python -m tests.fuzz 100000
@@ -48,6 +53,10 @@ $(VENV)/.installed-for-tests: pyproject.toml | $(BIN)/python
 
 $(VENV)/.installed-torch: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
+	touch $@
+
+$(VENV)/.installed-mpi: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi]' mpich
 	touch $@
 
 $(VENV)/.installed-for-benchmarks: pyproject.toml | $(BIN)/python

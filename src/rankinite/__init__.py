@@ -45,6 +45,7 @@ _HOMES = {
     "Adaptation": "rankinite.adaptation",
     "adapt": "rankinite.adaptation",
     "load": "rankinite.models",
+    "mpi": "rankinite.distributed",
     "local_optimality": "rankinite.optimality",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",

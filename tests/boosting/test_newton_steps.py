@@ -96,7 +96,7 @@ def test_noise_is_learned_more_slowly_and_what_holds_is_not():
     train, _ = train_and_valid()
     noise = np.random.default_rng(0).integers(0, 4, train.n_rows).astype(float)
     plain, confirmed = (spread(noise, confirm_steps=own) for own in (False, True))
-    assert confirmed < 0.7 * plain
+    assert confirmed < 0.75 * plain
     clear = np.digitize(train.X[:, 0], np.quantile(train.X[:, 0], [0.5, 0.8, 0.95])).astype(float)
     plain, confirmed = (spread(clear, confirm_steps=own, n_estimators=4) for own in (False, True))
     assert confirmed > 0.999 * plain

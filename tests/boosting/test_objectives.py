@@ -52,7 +52,7 @@ def test_logistic_gradients_are_finite_differences(sigma, graded):
 def test_logistic_gradients_are_those_of_the_paper(sigma):
     scores = RNG.normal(size=N)
     y = RNG.choice([-1.0, 1.0], N)
-    lam, w = Logistic(binary_targets(y), np.ones(N), sigma, Serial()).gradients(
+    lam, w = Logistic(binary_targets(y, Serial()), np.ones(N), sigma, Serial()).gradients(
         scores[np.newaxis], 0
     )[0]
     # Burges 2010, section 6: ȳ = 2yσ / (1 + e^{2yσF}), and w = |ȳ|(2σ − |ȳ|).
@@ -95,23 +95,23 @@ def test_balanced_weights():
 
 def test_graded_targets():
     labels = np.array([0.0, 1, 2, 3, 4, 0])
-    assert graded_targets(labels).tolist() == [0, 1 / 16, 3 / 16, 7 / 16, 15 / 16, 0]
-    assert graded_targets(labels[:3]).tolist() == [(2**i - 1) / 2**2 for i in range(3)]
-    assert graded_targets(np.zeros(3)).tolist() == [0, 0, 0]
+    assert graded_targets(labels, Serial()).tolist() == [0, 1 / 16, 3 / 16, 7 / 16, 15 / 16, 0]
+    assert graded_targets(labels[:3], Serial()).tolist() == [(2**i - 1) / 2**2 for i in range(3)]
+    assert graded_targets(np.zeros(3), Serial()).tolist() == [0, 0, 0]
     for label in (-1, 0.5, 51):
         with pytest.raises(
             rk.DataError, match=f"row 6 .* the label {label}, .*whole labels from 0 to 50:"
         ):
-            graded_targets(np.append(labels, label))
+            graded_targets(np.append(labels, label), Serial())
 
 
 def test_binary_targets():
-    assert binary_targets(np.array([-1.0, 1, 1, -1])).tolist() == [0, 1, 1, 0]
-    assert binary_targets(np.array([0.0, 1, 1, 0])).tolist() == [0, 1, 1, 0]
-    assert binary_targets(np.array([1.0, 1])).tolist() == [1, 1]
+    assert binary_targets(np.array([-1.0, 1, 1, -1]), Serial()).tolist() == [0, 1, 1, 0]
+    assert binary_targets(np.array([0.0, 1, 1, 0]), Serial()).tolist() == [0, 1, 1, 0]
+    assert binary_targets(np.array([1.0, 1]), Serial()).tolist() == [1, 1]
     for labels in ([0.0, 1, 2], [-1.0, 0, 1], [0.5, 1]):
         with pytest.raises(rk.DataError, match=r'needs labels -1 and 1 .*use loss="graded"'):
-            binary_targets(np.array(labels))
+            binary_targets(np.array(labels), Serial())
 
 
 def test_least_squares():

@@ -11,8 +11,8 @@ from rankinite._numba import threads
 from rankinite.order.row_keys import row_keys
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
-from rankinite.trees.grower import ROWS_A_PART
 from rankinite.trees.scoring import leaves_of
+from rankinite.trees.split_search import ROWS_A_PART
 from tests.naive import trees as naive
 from tests.trees.cases import (
     SERIAL,

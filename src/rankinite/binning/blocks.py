@@ -18,6 +18,7 @@ from rankinite.binning._binning_kernels import (
     has_other_bins,
 )
 from rankinite.binning.edges import BinMapper, learn_mapper
+from rankinite.distributed import Communicator
 from rankinite.errors import DataError
 
 
@@ -61,7 +62,12 @@ class BinnedMatrix:
         return BinnedMatrix(blocks, self.n_features, self.mapper)
 
 
-def bin_matrix(X: np.ndarray, max_bins: int, rows: np.ndarray | None = None) -> BinnedMatrix:
+def bin_matrix(
+    X: np.ndarray,
+    max_bins: int,
+    rows: np.ndarray | None = None,
+    communicator: Communicator | None = None,
+) -> BinnedMatrix:
     """Learn the edges from X and bin it.
 
     Parameters
@@ -71,8 +77,10 @@ def bin_matrix(X: np.ndarray, max_bins: int, rows: np.ndarray | None = None) -> 
         2 to 255 bins a feature, besides the one for missing values.
     rows : ndarray of int64, optional
         The rows whose quantiles are the edges (`rankinite.binning.sampling`); all by default.
+    communicator : Communicator, optional
+        Of the workers that have other rows, whose values count for the edges too.
     """
-    return apply_mapper(X, learn_mapper(X, max_bins, rows))
+    return apply_mapper(X, learn_mapper(X, max_bins, rows, communicator))
 
 
 class Binner:

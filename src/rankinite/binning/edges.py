@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numba
@@ -17,6 +18,7 @@ from rankinite.binning._binning_kernels import (
     gather_columns,
     plant_tree,
 )
+from rankinite.distributed import Communicator, Serial, on_any
 from rankinite.errors import ParameterError
 
 # Columns of the sample that are copied out and sorted together: float32 fills a cache line.
@@ -85,7 +87,7 @@ class BinMapper:
 
 
 class Sample(NamedTuple):
-    """Rows to learn the edges from, in pieces.
+    """This worker's rows to learn the edges from, in pieces.
 
     Attributes
     ----------
@@ -112,31 +114,85 @@ class Sample(NamedTuple):
         return values
 
 
-def learn_mapper(X: np.ndarray, max_bins: int, rows: np.ndarray | None = None) -> BinMapper:
+def learn_mapper(
+    X: np.ndarray,
+    max_bins: int,
+    rows: np.ndarray | None = None,
+    communicator: Communicator | None = None,
+) -> BinMapper:
     """Choose the edges of every feature from the quantiles of its values; see `bin_matrix`."""
     rows = np.arange(len(X)) if rows is None else rows
-    return mapper_from_sample(Sample([(X, rows)], X.shape[1], X.dtype), max_bins)
+    sample = Sample([(X, rows)], X.shape[1], X.dtype)
+    return mapper_from_sample(sample, max_bins, communicator)
 
 
-def mapper_from_sample(sample: Sample, max_bins: int) -> BinMapper:
-    """Choose the edges of every feature from the quantiles of a sample of rows."""
+def mapper_from_sample(
+    sample: Sample, max_bins: int, communicator: Communicator | None = None
+) -> BinMapper:
+    """Choose the edges of every feature from the quantiles of a sample of rows.
+
+    The workers take turns at the features: each gets the values that all have of its own, and all
+    get the edges.
+
+    Parameters
+    ----------
+    sample : Sample
+        With the same number of features on all workers.
+    max_bins : int
+    communicator : Communicator, optional
+        Of the workers that have the other rows of the sample.
+    """
     check_max_bins(max_bins)
+    communicator = Serial() if communicator is None else communicator
+    # Values of one type can be put together.
+    is_wide = on_any(sample.dtype == np.float64, communicator)
+    sample = sample._replace(dtype=np.dtype(np.float64 if is_wide else np.float32))
+    n_threads = numba.get_num_threads()
+    borders = [*range(0, sample.n_features, _COLUMNS_AT_ONCE), sample.n_features]
+    groups = list(pairwise(borders))
+    # Of which worker each group is: as many in a row as it has threads, on the fewest.
+    in_a_row = -int(communicator.max(np.array([-n_threads]))[0])
+    own: dict[int, list[np.ndarray]] = {}
+    with ThreadPoolExecutor(n_threads) as pool:
+        for start in range(0, len(groups), in_a_row):
+            turn = range(start, min(start + in_a_row, len(groups)))
+            root = start // in_a_row % communicator.size
+            columns = pool.map(lambda g: sample.columns(*groups[g]), turn)
+            gathered = [communicator.gather(values.reshape(-1), root) for values in columns]
+            if communicator.rank == root:
+                widths = [groups[g][1] - groups[g][0] for g in turn]
+                found = pool.map(lambda told, w: _group_edges(told, w, max_bins), gathered, widths)
+                own.update(zip(turn, found, strict=True))
+    per_feature = [edges for group in sorted(own) for edges in own[group]]
+    features = [f for group in sorted(own) for f in range(*groups[group])]
+    return _mapper(per_feature, features, sample.n_features, max_bins, communicator)
 
-    def edges_of(first: int) -> list[np.ndarray]:
-        values = sample.columns(first, min(first + _COLUMNS_AT_ONCE, sample.n_features))
-        values.sort(axis=1)  # NaN comes last
-        return [_edges(column, max_bins) for column in values]
 
-    with ThreadPoolExecutor(numba.get_num_threads()) as pool:
-        starts = range(0, sample.n_features, _COLUMNS_AT_ONCE)
-        per_feature = [edges for group in pool.map(edges_of, starts) for edges in group]
-    lengths = [len(edges) for edges in per_feature]
-    return BinMapper(
+def _group_edges(gathered: list[np.ndarray], width: int, max_bins: int) -> list[np.ndarray]:
+    """Edges of a few features from the values that all workers have of them."""
+    parts = [values.reshape(width, -1) for values in gathered]
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    values.sort(axis=1)  # NaN comes last
+    return [_edges(column, max_bins) for column in values]
+
+
+def _mapper(
+    per_feature: list[np.ndarray],
+    features: list[int],
+    n_features: int,
+    max_bins: int,
+    communicator: Communicator,
+) -> BinMapper:
+    """The edges of all features, of which this worker has found those of some."""
+    lengths = np.zeros(n_features, np.int64)
+    lengths[features] = [len(edges) for edges in per_feature]
+    offsets = np.concatenate([[0], np.cumsum(communicator.sum(lengths))]).astype(np.int64)
+    edges = np.zeros(offsets[-1])
+    for feature, found in zip(features, per_feature, strict=True):
         # Adding 0 turns −0 into 0: which of the two stands for both depends on the order of rows.
-        np.concatenate([np.empty(0), *per_feature]) + 0.0,
-        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        int(max_bins),
-    )
+        edges[offsets[feature] : offsets[feature + 1]] = found + 0.0
+    # Nobody else has an edge there: this is no sum that could be rounded.
+    return BinMapper(communicator.sum(edges), offsets, int(max_bins))
 
 
 def check_max_bins(max_bins: int) -> None:

@@ -2,8 +2,8 @@
 
 Every query has a random key that depends on its id alone. The sample is the queries with the
 smallest keys: as many as have `SAMPLE_ROWS` rows together. So it is the same in any order of the
-queries, and whether the data is seen at once or piece by piece: what is not in the sample of the
-first pieces is not in that of all. Rows that weigh nothing are absent.
+queries, and whether the data is seen at once, piece by piece, or by many workers: what is not in
+the sample of a part is not in that of the whole. Rows that weigh nothing are absent.
 """
 
 from __future__ import annotations
@@ -13,15 +13,20 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.distributed import Communicator, Serial, total
+
 # Quantiles of this many rows are as good as those of all; whole queries are drawn.
 SAMPLE_ROWS = 200_000
 ANY_KEY = np.uint64(2**64 - 1)
 
 
 def sampled_rows(
-    qids: np.ndarray, offsets: np.ndarray, counts: np.ndarray | None = None
+    qids: np.ndarray,
+    offsets: np.ndarray,
+    counts: np.ndarray | None = None,
+    communicator: Communicator | None = None,
 ) -> np.ndarray:
-    """The rows in the sample, ascending: int64 array.
+    """This worker's rows in the sample, ascending: int64 array.
 
     Parameters
     ----------
@@ -30,13 +35,26 @@ def sampled_rows(
         The rows of query q are ``offsets[q]:offsets[q + 1]``.
     counts : ndarray of bool, shape (n_rows,), optional
         The rows that weigh more than nothing; all by default.
+    communicator : Communicator, optional
+        Of the workers that have the other queries.
     """
+    communicator = Serial() if communicator is None else communicator
     chosen = np.ones(offsets[-1], bool) if counts is None else counts.copy()
     sizes = np.add.reduceat(chosen, offsets[:-1], dtype=np.int64)
-    if sizes.sum() > SAMPLE_ROWS:
+    if total(int(sizes.sum()), communicator) > SAMPLE_ROWS:
         keys = query_keys(qids)
-        chosen &= np.repeat(keys <= largest_key(keys, sizes), np.diff(offsets))
+        limit = largest_key_of_all(keys, sizes, communicator)
+        chosen &= np.repeat(keys <= limit, np.diff(offsets))
     return np.flatnonzero(chosen)
+
+
+def largest_key_of_all(
+    keys: np.ndarray, sizes: np.ndarray, communicator: Communicator
+) -> np.uint64:
+    """`largest_key` of the queries of all workers; each tells those in a sample of its own."""
+    own = keys <= largest_key(keys, sizes)
+    told = (communicator.gather(array[own]) for array in (keys, sizes))
+    return largest_key(*map(np.concatenate, told))
 
 
 def query_keys(qids: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.row_sample import RowSample
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.distributed import Communicator, Serial, total
+from rankinite.distributed import Communicator, total
 from rankinite.errors import ModelFileError, ParameterError
 from rankinite.measures import measure
 from rankinite.models.base_model import base_scores
@@ -69,6 +69,7 @@ class BoostedTrees(Learner):
     }
     learns_from_bins = True
     sums_rounds = True
+    distributes = True
 
     n_estimators: int
     max_leaf_nodes: int
@@ -103,9 +104,10 @@ class BoostedTrees(Learner):
     ) -> Objective:
         """What to learn on this data."""
 
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> TreeRounds:
-        communicator = Serial()
-        binned = dataset.binned(self.max_bins)
+    def _prepare(
+        self, dataset: Dataset, before: np.ndarray, communicator: Communicator
+    ) -> TreeRounds:
+        binned = dataset.binned(self.max_bins, communicator)
         keys = self._row_keys(dataset, binned)
         n_rows = total(dataset.n_rows, communicator)
         learned = None if dataset.preferences is not None else measure(self.measure)
@@ -115,7 +117,14 @@ class BoostedTrees(Learner):
         if self.base_model is not None:
             start = np.zeros_like(start)
         outputs = first_outputs(start, objective.link, before)
-        data = fingerprint(binned, keys, dataset.offsets, document_weights(dataset), *outputs)
+        data = fingerprint(
+            binned,
+            keys,
+            dataset.offsets,
+            document_weights(dataset),
+            *outputs,
+            communicator=communicator,
+        )
         growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
         grower = Grower(binned, growth, keys, n_rows, communicator)
         stage = self._stage(objective, grower, outputs, dataset)

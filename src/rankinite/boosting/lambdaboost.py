@@ -17,10 +17,12 @@ from rankinite.boosting.objectives import LONGEST_STEP
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
+from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError
 from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
+from rankinite.measures.resolving import resolved
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
@@ -137,13 +139,15 @@ class LambdaBoost(Learner):
         self.n_threads = n_threads
         self.verbose = verbose
 
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> FeatureRounds:
+    def _prepare(
+        self, dataset: Dataset, before: np.ndarray, communicator: Communicator
+    ) -> FeatureRounds:
         X = self._feature_values(dataset)
         labels = dataset.labels  # an error if there are none
         order = canonical(dataset, before)
         standardizer = Standardizer.learn(X, order.rows)
         stage = FeatureStage(
-            self._lambdas(measure(self.measure).resolve(labels), order),
+            self._lambdas(resolved(measure(self.measure), labels), order),
             FeatureBlocks(X, order.rows, standardizer),
             standardizer,
             order.weight * np.repeat(order.query_weight, np.diff(order.offsets)),

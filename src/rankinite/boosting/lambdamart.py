@@ -18,6 +18,7 @@ from rankinite.distributed import Communicator
 from rankinite.errors import ParameterError
 from rankinite.linesearch import LineSearcher
 from rankinite.measures import Measure, MeasuresLike, measure
+from rankinite.measures.resolving import resolved
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_numbers
 from rankinite.models.file import Arrays, State
@@ -238,7 +239,7 @@ class LambdaMART(BoostedTrees):
                     )
             return PreferenceObjective(dataset.preferences, dataset.query_weight, float(self.sigma))
         return RankingObjective(
-            measure(self.measure).resolve(dataset.labels),
+            resolved(measure(self.measure), dataset.labels, communicator),
             dataset,
             keys,
             float(self.sigma),
@@ -248,6 +249,17 @@ class LambdaMART(BoostedTrees):
             n_draws=int(self.n_draws),
             seed=self._seed,
         )
+
+    def check_distributes(self) -> None:
+        """Refuse to be trained by several workers, if it cannot be."""
+        super().check_distributes()
+        for name, without in (("step", "newton"), ("backfit", 0)):
+            value = getattr(self, name)
+            if value != without:
+                raise ParameterError(
+                    f"{name}={value!r} searches all training data at once, which no worker has: "
+                    "leave it out, or train on one worker"
+                )
 
     def _stage(
         self, objective: Objective, grower: Grower, outputs: np.ndarray, dataset: Dataset
@@ -297,8 +309,8 @@ class LambdaMART(BoostedTrees):
             self.forest_ = Forest.from_trees(fitting.trees)
             self.backfit_history_ = [*self.backfit_history_, fitting.value]
 
-    def _checkpoint(self, resume: Any) -> Self | None:
-        other = super()._checkpoint(resume)
+    def _checkpoint(self, resume: Any, communicator: Communicator) -> Self | None:
+        other = super()._checkpoint(resume, communicator)
         if other is not None and len(other.backfit_history_) > 1:
             raise ParameterError(
                 "the checkpoint is a model that was back-fitted, so its trees are no longer those "

@@ -123,7 +123,8 @@ class MART(BoostedTrees):
         if self.loss != "least_squares":
             return growth
         weight = document_weights(dataset)
-        lowest, highest = communicator.max(np.array([-weight.min(), weight.max()])) * (-1, 1)
+        ends = np.array([-weight.min(initial=np.inf), weight.max(initial=-np.inf)])
+        lowest, highest = communicator.max(ends) * (-1, 1)
         if lowest < highest:
             # Here w is the document's weight, so the Newton gain (Σλ)²/Σw is the fall of the
             # weighted squared error, which the gain by counts is not.
@@ -138,7 +139,7 @@ class MART(BoostedTrees):
         weight = document_weights(dataset)
         targets_of = graded_targets if self.loss == "graded" else binary_targets
         try:
-            targets = targets_of(dataset.labels)
+            targets = targets_of(dataset.labels, communicator)
         except LabelError as error:
             error.query = int(np.searchsorted(dataset.offsets, error.row, side="right")) - 1
             raise error.of_query(dataset.qids[error.query]) from None

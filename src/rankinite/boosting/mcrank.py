@@ -12,9 +12,10 @@ from rankinite.boosting.classes import ExpectedRelevance, Multinomial, Ordinal
 from rankinite.boosting.objectives import document_weights
 from rankinite.data import Dataset
 from rankinite.data.frames import features_of
-from rankinite.distributed import Communicator
+from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.measures import Measure, MeasuresLike
+from rankinite.measures.resolving import different_labels
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf
 
@@ -163,11 +164,14 @@ class McRank(BoostedTrees):
     def _objective(
         self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
     ) -> Multinomial | Ordinal:
-        labels, classes = np.unique(dataset.labels, return_inverse=True)
+        labels = different_labels(dataset.labels, communicator)
+        classes = np.searchsorted(labels, dataset.labels)
         if len(labels) > MOST_CLASSES:
-            raise DataError(
-                f"McRank needs graded labels, but there are {len(labels)} different ones (at most "
-                f"{MOST_CLASSES}): round them to grades, or use MART"
+            raise everywhere(
+                DataError(
+                    f"McRank needs graded labels, but there are {len(labels)} different ones (at "
+                    f"most {MOST_CLASSES}): round them to grades, or use MART"
+                )
             )
         link = ExpectedRelevance(self.form, labels, values_of(self.class_values, labels))
         weight = document_weights(dataset)

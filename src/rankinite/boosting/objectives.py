@@ -12,11 +12,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from rankinite.data import Preferences, Queries
-from rankinite.distributed import Communicator, total
+from rankinite.distributed import Communicator, everywhere, on_any, total
 from rankinite.errors import DataError, LabelError
 from rankinite.lambdas import LambdaGradients, PreferenceGradients
 from rankinite.measures import ERR, Measure
 from rankinite.measures.judged import LARGEST_ERR_GRADE
+from rankinite.measures.resolving import resolved
 from rankinite.trees import gradients, sums_over_leaves
 
 # A Newton step Σλ / Σw has no bound where all pairs (or rows) of a leaf are wrong with certainty:
@@ -206,9 +207,9 @@ def probability(scores: np.ndarray, sigma: float) -> np.ndarray:
     return np.where(scores >= 0, 1.0, small) / (1.0 + small)
 
 
-def binary_targets(labels: np.ndarray) -> np.ndarray:
-    """Labels −1 / +1 or 0 / 1 as targets 0 and 1."""
-    lower = -1.0 if (labels == -1.0).any() else 0.0
+def binary_targets(labels: np.ndarray, communicator: Communicator) -> np.ndarray:
+    """Labels −1 / +1 or 0 / 1 as targets 0 and 1; the same on all workers."""
+    lower = -1.0 if on_any((labels == -1.0).any(), communicator) else 0.0
     needs = "but the logistic loss needs labels -1 and 1 (or 0 and 1)"
     _refuse(labels, ~np.isin(labels, (lower, 1.0)), f'{needs}: map them, or use loss="graded"')
     return (labels > 0).astype(np.float64)
@@ -225,20 +226,22 @@ def balancing_weights(
     above = exact_sum(np.where(positive, weight, 0.0), communicator)
     below = exact_sum(np.where(positive, 0.0, weight), communicator)
     if above == 0.0 or below == 0.0:
-        raise DataError(
-            "the balanced loss needs rows of both classes with a weight above 0, and here is only "
-            'one: add rows of the other, or use loss="logistic"'
+        raise everywhere(
+            DataError(
+                "the balanced loss needs rows of both classes with a weight above 0, and here is "
+                'only one: add rows of the other, or use loss="logistic"'
+            )
         )
     return weight * np.where(positive, 1 / above, 1 / below) * ((above + below) / 2)
 
 
-def graded_targets(labels: np.ndarray) -> np.ndarray:
+def graded_targets(labels: np.ndarray, communicator: Communicator) -> np.ndarray:
     """R = (2^l − 1) / 2^l_max (Burges et al. 2011, Eq. 2), as ERR sees the labels."""
     odd = (labels < 0) | (labels > LARGEST_ERR_GRADE) | (labels != np.rint(labels))
     needs = f"but the graded loss needs whole labels from 0 to {LARGEST_ERR_GRADE}"
     _refuse(labels, odd, f'{needs}: map them, or use loss="least_squares"')
     offsets = np.array([0, len(labels)])
-    return ERR().resolve(labels).judge(labels, offsets).grades
+    return resolved(ERR(), labels, communicator).judge(labels, offsets).grades
 
 
 def _refuse(labels: np.ndarray, wrong: np.ndarray, advice: str) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from rankinite.data import Dataset, Queries
+    from rankinite.distributed import Communicator
 
 
 @dataclass(frozen=True)
@@ -54,12 +55,14 @@ def read_like(
     labels_needed: bool = True,
     queries_needed: bool = True,
     bins_of: Dataset | None = None,
+    communicator: Communicator | None = None,
 ) -> Dataset:
     """Read data that has the features of something else.
 
     Columns of a table are found by their names, in whatever order they stand. SVMlight text may
     leave out the last features, as it may leave out any that is 0. With `bins_of` the result holds
     only bins, those of that dataset. Unless queries are needed, a table may have no column of them.
+    With a `communicator` it is this worker's share.
     """
     from rankinite.formats import read
 
@@ -89,6 +92,7 @@ def read_like(
             n_features=expected.n_features if data.is_text else None,
             like=bins_of,
             same_id=data.same_id,
+            communicator=communicator,
         )
     except DataError as error:
         given = f"n_features={expected.n_features}"
@@ -101,7 +105,7 @@ def read_like(
             f"{data} has {dataset.n_features} features, but {expected.owner} has "
             f"{expected.n_features}: pass data with the features that it was trained on"
         )
-    if data.is_text:
+    if data.is_text and (communicator is None or communicator.size == 1):
         _warn_of_narrow_text(dataset, data, expected)
     return dataset
 

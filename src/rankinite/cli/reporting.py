@@ -27,6 +27,8 @@ LARGE_FILE = 20_000_000
 _ENDING = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 # typer has it from click, or from a copy of its own, and does not name it.
 _UsageError: Any = typer.BadParameter.__base__
+# Whether another process speaks for this one.
+_silent = False
 
 
 def readable_anywhere() -> None:
@@ -88,8 +90,16 @@ def open_missing_streams() -> None:
             os.open(os.devnull, os.O_RDWR)
 
 
+def be_silent() -> None:
+    """Say and print nothing from now on: another process does."""
+    global _silent
+    _silent = True
+
+
 def tell(text: str) -> None:
     """Say something on standard error that may as well not arrive."""
+    if _silent:
+        return
     try:
         typer.echo(text, err=True)
     except (OSError, ValueError):  # closed, or not for these letters
@@ -104,6 +114,8 @@ def tell_reading(files: DataFiles) -> None:
 
 def report(text: str) -> None:
     """Print a result; a reader that has gone does not want it."""
+    if _silent:
+        return
     try:
         typer.echo(text)
     except BrokenPipeError:

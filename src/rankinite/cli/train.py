@@ -24,10 +24,13 @@ from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
 from rankinite.cli.reporting import tell, tell_reading
 from rankinite.cli.training_run import TrainingRun
+from rankinite.cli.workers import refuse_several, workers
 from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankinite.data import Dataset
+    from rankinite.data.shares import Shape
+    from rankinite.distributed import Communicator
     from rankinite.training import Learner
 
 _RUN_PANEL = "The run"
@@ -125,6 +128,14 @@ def train(
             rich_help_panel=_RUN_PANEL,
         ),
     ] = None,
+    distribute: Annotated[
+        str,
+        typer.Option(
+            metavar="WHAT",
+            help="What the processes of mpiexec share out: rows, or features.",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = "rows",
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_RUN_PANEL),
@@ -142,61 +153,88 @@ def train(
 
     With --pairs it is learned from preference pairs instead of labels.
     Ctrl-C (or SIGTERM, SIGHUP) ends the training and keeps what was learned.
+    Started by mpiexec, the processes share out the queries; the model is the same.
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
-    # A run that goes on replaces what it has come to before.
-    check_new(model, "the model", force or resume is not None)
-    for path, what in ((checkpoint, "checkpoints"), (log, "the log")):
-        check_writable(path, what)
-    if quiet:
-        be_silent_about_compiling()
-    learner = make_ranker(ranker, parameters)
-    if pairs is not None and not learner.learns_preferences:
-        raise ParameterError(
-            f"a {type(learner).__name__} learns from labels, not from pairs: leave out --pairs, or "
-            "choose another --ranker"
+    with workers(distribute) as communicator:
+        leads = communicator.job.rank == 0
+        refuse_several(communicator, pairs=pairs, valid_pairs=valid_pairs, document=document)
+        quiet = quiet or not leads
+        # A run that goes on replaces what it has come to before.
+        check_new(model, "the model", force or resume is not None or not leads)
+        for path, what in ((checkpoint, "checkpoints"), (log, "the log")):
+            check_writable(path if leads else None, what)
+        if quiet:
+            be_silent_about_compiling()
+        learner = make_ranker(ranker, parameters)
+        if communicator.job.size > 1:
+            learner.check_distributes()
+        if pairs is not None and not learner.learns_preferences:
+            raise ParameterError(
+                f"a {type(learner).__name__} learns from labels, not from pairs: leave out "
+                "--pairs, or choose another --ranker"
+            )
+        train_files, valid_files = DataFiles.of(data, same_id), DataFiles.maybe(valid, same_id)
+        watches = valid_files is not None or train_measure
+        if parameters.get("valid_measure") is not None and not watches:
+            raise ParameterError(
+                "--valid-measure needs data to look at: add --valid or --train-measure, or leave "
+                "it out"
+            )
+        names = _measures_at_the_end(measures, learner, valid_files, valid_pairs)
+        roles = {
+            "label": label,
+            "qid": qid,
+            "weight": weight,
+            "features": None if features is None else features.split(","),
+            "document": document,
+        }
+        compiling = None
+        # Processes side by side compile what they need at the same time anyway.
+        if learner.learns_from_bins and communicator.job.size == 1:
+            watched = str(learner.watched_measures(valid_pairs is not None)[0])
+            by_lambdas = pairs is None and "truncation" in learner.parameter_names()
+            compiling = CompilingAhead(by_lambdas, watched, quiet)
+        sets = _read(
+            (train_files, pairs),
+            (valid_files, valid_pairs),
+            learner,
+            n_features,
+            roles,
+            quiet,
+            communicator,
         )
-    train_files, valid_files = DataFiles.of(data, same_id), DataFiles.maybe(valid, same_id)
-    if parameters.get("valid_measure") is not None and valid_files is None and not train_measure:
-        raise ParameterError(
-            "--valid-measure needs data to look at: add --valid or --train-measure, or leave it out"
+        shapes = _shapes(sets, communicator)
+        if not quiet:
+            for files, shape in shapes.items():
+                tell(f"{files}: {shape}")
+        run = TrainingRun(
+            learner,
+            _with_pairs(sets[train_files], pairs),
+            None if valid_files is None else _with_pairs(sets[valid_files], valid_pairs),
+            communicator,
         )
-    names = _measures_at_the_end(measures, learner, valid_files, valid_pairs)
-    roles = {
-        "label": label,
-        "qid": qid,
-        "weight": weight,
-        "features": None if features is None else features.split(","),
-        "document": document,
-    }
-    compiling = None
-    if learner.learns_from_bins:
-        watched = str(learner.watched_measures(valid_pairs is not None)[0])
-        by_lambdas = pairs is None and "truncation" in learner.parameter_names()
-        compiling = CompilingAhead(by_lambdas, watched, quiet)
-    sets = _read(
-        (train_files, pairs), (valid_files, valid_pairs), learner, n_features, roles, quiet
-    )
-    run = TrainingRun(
-        learner,
-        _with_pairs(sets[train_files], pairs),
-        None if valid_files is None else _with_pairs(sets[valid_files], valid_pairs),
-    )
-    run.judge(names, train_files, valid_files)
-    if log is not None:
-        from rankinite.cli.training_log import TrainingLog
+        run.judge(names, train_files, valid_files)
+        if log is not None and leads:
+            from rankinite.cli.training_log import TrainingLog
 
-        run.log = TrainingLog(log)
-        run.log.start(learner, parameters.get("base_model"), sets)
-    if checkpoint is not None:
-        from rankinite.training import Checkpoint
+            run.log = TrainingLog(log)
+            run.log.start(learner, parameters.get("base_model"), shapes)
+        if checkpoint is not None and leads:
+            from rankinite.training import Checkpoint
 
-        run.checkpoint = Checkpoint(checkpoint, checkpoint_every)
-    if compiling is not None:
-        compiling.finish()
-    run.fit(train_files, train_measure, resume, quiet, allow_nothing)
-    run.conclude(names, model, valid_files)
+            run.checkpoint = Checkpoint(checkpoint, checkpoint_every)
+        if compiling is not None:
+            compiling.finish()
+        run.fit(train_files, train_measure, resume, quiet, allow_nothing)
+        run.conclude(names, model, valid_files)
+
+
+def _shapes(sets: dict[DataFiles, Dataset], communicator: Communicator) -> dict[DataFiles, Shape]:
+    from rankinite.data.shares import Shape
+
+    return {files: Shape.of(rows, communicator) for files, rows in sets.items()}
 
 
 def _with_pairs(rows: Dataset, pairs: Path | None) -> Dataset:
@@ -229,6 +267,7 @@ def _read(
     n_features: int | None,
     roles: dict[str, Any],
     quiet: bool,
+    communicator: Communicator,
 ) -> dict[DataFiles, Dataset]:
     """The datasets by their files: only bins, unless a base model needs the values.
 
@@ -247,7 +286,12 @@ def _read(
     with threads(ranker.n_threads):
         same_id = train_files.same_id
         rows = read(
-            train_files.at_hand, n_features=n_features, max_bins=max_bins, same_id=same_id, **own
+            train_files.at_hand,
+            n_features=n_features,
+            max_bins=max_bins,
+            same_id=same_id,
+            communicator=communicator,
+            **own,
         )
         data = {train_files: rows}
         if valid_files is not None and valid_files != train_files:
@@ -259,11 +303,6 @@ def _read(
                 document=None if valid_pairs is None else roles["document"],
                 labels_needed=valid_pairs is None,
                 bins_of=None if max_bins is None else rows,
+                communicator=communicator,
             )
-    if not quiet:
-        for files, rows in data.items():
-            shape = (
-                f"{rows.n_rows:,} rows, {rows.n_queries:,} queries, {rows.n_features:,} features"
-            )
-            tell(f"{files}: {shape}")
     return data

@@ -8,16 +8,14 @@ from typing import Any
 import rankinite
 from rankinite.cli.data_files import DataFiles
 from rankinite.cli.outputs import number_or_none
-from rankinite.data import Dataset
+from rankinite.data.shares import Shape
 from rankinite.training import Learner, Log, Run
 
 
 class TrainingLog(Log):
     """A log that is told the start and the end by the command, which knows more than the loop."""
 
-    def start(
-        self, ranker: Learner, base_model: Path | None, data: dict[DataFiles, Dataset]
-    ) -> None:
+    def start(self, ranker: Learner, base_model: Path | None, data: dict[DataFiles, Shape]) -> None:
         """Log the version, the parameters and the shape of each file of data."""
         parameters = {name: _plain(v) for name, v in ranker.get_params(deep=False).items()}
         shapes = [

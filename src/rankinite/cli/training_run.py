@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ from rankinite.errors import DataError, NothingLearnedWarning
 if TYPE_CHECKING:
     from rankinite.cli.training_log import TrainingLog
     from rankinite.data import Dataset
+    from rankinite.distributed import Communicator
     from rankinite.measures import Evaluation
     from rankinite.training import Callback, Checkpoint, Learner
 
@@ -31,6 +33,7 @@ class TrainingRun:
     ranker: Learner
     data: Dataset
     valid: Dataset | None
+    communicator: Communicator
     log: TrainingLog | None = None
     checkpoint: Checkpoint | None = None
     seconds: float = 0.0
@@ -39,7 +42,12 @@ class TrainingRun:
     def judge(
         self, measures: list[str], train_files: DataFiles, valid_files: DataFiles | None
     ) -> None:
-        """Let the measures look at the labels, so that a misfit shows before hours of training."""
+        """Let the measures look at the labels, so that a misfit shows before hours of training.
+
+        Of a part of a file nobody knows at which line it begins: there the query is told.
+        """
+        if self.communicator.size > 1:
+            return
         if self.valid is not None and valid_files is not None:
             judge_labels(measures, valid_files, self.valid)
         by_lambdas = "truncation" in self.ranker.parameter_names()
@@ -60,15 +68,23 @@ class TrainingRun:
         sets = {"train": self.data} if train_measure else {}
         if self.valid is not None:
             sets["valid"] = self.valid
+        job = self.communicator.job
         shown = None if quiet else Progress()
         own = (shown, self.checkpoint, self.log)
         callbacks: list[Callback] = [each for each in own if each is not None]
         started = time.perf_counter()
         try:
-            with warnings.catch_warnings(), labels_located(train_files, self.data):
+            with warnings.catch_warnings(), self._located(train_files):
                 if not allow_nothing:
                     warnings.simplefilter("error", NothingLearnedWarning)
-                self.ranker.fit(self.data, valid=sets or None, callbacks=callbacks, resume=resume)
+                self.ranker.fit(
+                    self.data,
+                    valid=sets or None,
+                    callbacks=callbacks,
+                    resume=resume,
+                    communicator=job,
+                    distribute="rows" if job is self.communicator else "features",
+                )
         except NothingLearnedWarning as warning:
             raise DataError(
                 f"{warning}; no model is saved: add --allow-nothing to save it all the same"
@@ -77,13 +93,18 @@ class TrainingRun:
             self.interrupt = interrupt
         self.seconds = time.perf_counter() - started
 
+    def _located(self, files: DataFiles) -> AbstractContextManager[None]:
+        whole = self.communicator.size == 1
+        return labels_located(files, self.data) if whole else nullcontext()
+
     def conclude(self, measures: list[str], model: Path, valid_files: DataFiles | None) -> None:
         """Save the model, evaluate it, and tell."""
         if self.interrupt is not None and not self.ranker.__sklearn_is_fitted__():
             unit = self.ranker.unit
             tell(f"interrupted before the first {unit}: there is nothing to save")
             raise typer.Exit(exit_code(self.interrupt))
-        self._save(model)
+        if self.communicator.job.rank == 0:
+            self._save(model)
         evaluation = self._evaluation(measures)
         if self.log is not None:
             means = {} if evaluation is None else evaluation.means
@@ -111,7 +132,9 @@ class TrainingRun:
     def _evaluation(self, measures: list[str]) -> Evaluation | None:
         from rankinite.measures import evaluate
 
-        return None if self.valid is None else evaluate(self.ranker, self.valid, measures)
+        if self.valid is None:
+            return None
+        return evaluate(self.ranker, self.valid, measures, communicator=self.communicator)
 
 
 def _in_words(ranker: Learner, valid: Dataset | None) -> str:

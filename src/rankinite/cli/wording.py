@@ -16,6 +16,7 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "seed_fraction": "--seed-fraction",
     "valid": "--valid",
     "resume": "--resume",
+    "distribute": "--distribute",
     "label": "--label",
     "qid": "--qid",
     "weight": "--weight",

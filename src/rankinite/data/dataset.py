@@ -26,6 +26,7 @@ _MOST_BINS = 255  # a byte holds a bin, and one more value for "missing"
 
 if TYPE_CHECKING:
     from rankinite.binning import BinMapper, BinnedMatrix
+    from rankinite.distributed import Communicator
 
 
 class Dataset(Queries):
@@ -218,20 +219,23 @@ class Dataset(Queries):
         super()._take_rows(rows)
         self.features = self.features.select_rows(rows)
 
-    def binned(self, max_bins: int = 255) -> BinnedMatrix:
-        """The features as bins of at most `max_bins` values, computed once per `max_bins`."""
-        return self.features.bins(max_bins, self._sample)
+    def binned(self, max_bins: int = 255, communicator: Communicator | None = None) -> BinnedMatrix:
+        """The features as bins of at most `max_bins` values, computed once per `max_bins`.
+
+        With a `communicator` the bins are those of the data of all workers.
+        """
+        return self.features.bins(max_bins, lambda: self._sample(communicator), communicator)
 
     def mapper(self, max_bins: int) -> BinMapper:
         """The edges of at most `max_bins` bins; those that there are if there are no values."""
         return self.features.mapper(max_bins, self._sample)
 
-    def _sample(self) -> np.ndarray:
+    def _sample(self, communicator: Communicator | None = None) -> np.ndarray:
         """The rows from which the edges of bins are learned: those of whole queries."""
         from rankinite.binning.sampling import sampled_rows
 
         counts = rows_that_count(self.weight, self.query_weight, self.query_sizes)
-        return sampled_rows(self.qids, self.offsets, counts)
+        return sampled_rows(self.qids, self.offsets, counts, communicator)
 
     def save(
         self, path: str | PathLike[str], max_bins: int | None = None, like: Dataset | None = None

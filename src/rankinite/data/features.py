@@ -16,6 +16,7 @@ from rankinite.errors import DataError
 # Binning brings the compiler along: it is imported when something is binned.
 if TYPE_CHECKING:
     from rankinite.binning import BinMapper, BinnedMatrix
+    from rankinite.distributed import Communicator
 
 NEEDED = (
     "this dataset holds only bins, and feature values are needed here: pass the dataset with its "
@@ -57,7 +58,12 @@ class FeatureValues:
         """A copy of the given rows, in the given order."""
         return FeatureValues(self.matrix[rows], self.names)
 
-    def bins(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinnedMatrix:
+    def bins(
+        self,
+        max_bins: int,
+        sample: Callable[[], np.ndarray],
+        communicator: Communicator | None = None,
+    ) -> BinnedMatrix:
         """The values in bins of their own, computed once per `max_bins`.
 
         Parameters
@@ -66,10 +72,14 @@ class FeatureValues:
             Most bins of a feature.
         sample : function
             Gives the rows from which the edges are learned, if they have to be.
+        communicator : Communicator, optional
+            Of the workers that have other rows: the bins are those of all, and not kept.
         """
-        if max_bins not in self._bins:
-            from rankinite.binning import bin_matrix
+        from rankinite.binning import bin_matrix
 
+        if communicator is not None and communicator.size > 1:
+            return bin_matrix(self.matrix, max_bins, sample(), communicator)
+        if max_bins not in self._bins:
             self._bins[max_bins] = bin_matrix(self.matrix, max_bins, sample())
         return self._bins[max_bins]
 
@@ -138,7 +148,12 @@ class FeatureBins:
         """A copy of the given rows, in the given order."""
         return FeatureBins(self.matrix.select_rows(rows), self.names)
 
-    def bins(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinnedMatrix:
+    def bins(
+        self,
+        max_bins: int,
+        sample: Callable[[], np.ndarray],
+        communicator: Communicator | None = None,
+    ) -> BinnedMatrix:
         """The bins, if there are to be as many as there were; no `sample` is needed."""
         known = self._matrix.mapper.max_bins
         if max_bins != known:

@@ -41,8 +41,8 @@ def arrange(query_of_run: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np
     sizes : ndarray of int64, shape (n_runs,)
         Number of rows of each run.
     """
-    n_queries = int(query_of_run.max()) + 1
     query_sizes = np.bincount(query_of_run, weights=sizes).astype(np.int64)
+    n_queries = len(query_sizes)
     offsets = np.concatenate([[0], np.cumsum(query_sizes)])
     if (np.diff(query_of_run) >= 0).all():
         return offsets, None

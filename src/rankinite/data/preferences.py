@@ -16,6 +16,7 @@ from rankinite.errors import DataError
 
 if TYPE_CHECKING:
     from rankinite.data.queries import Queries
+    from rankinite.distributed import Communicator
 
 
 class Preferences:
@@ -136,10 +137,13 @@ class Preferences:
             self.weight[pairs],
         )
 
-    def that_count(self) -> Preferences:
-        """The pairs that weigh more than nothing, with weights by their ratio."""
+    def that_count(self, communicator: Communicator | None = None) -> Preferences:
+        """The pairs that weigh more than nothing, with weights by their ratio.
+
+        With a `communicator` to those of all workers.
+        """
         counts = self.weight > 0
-        weight = on_common_scale(self.weight[counts], "the weight of pairs")
+        weight = on_common_scale(self.weight[counts], "the weight of pairs", communicator)
         return Preferences(
             self.query_offsets,
             self.first[counts],

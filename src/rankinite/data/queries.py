@@ -13,6 +13,7 @@ from rankinite.data import frames
 from rankinite.data.checks import check_length, checked_columns, query_weights
 from rankinite.data.grouping import gathered, group
 from rankinite.data.weights import on_common_scale, rows_that_count
+from rankinite.distributed import Communicator, Serial, everywhere, total
 from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -200,11 +201,16 @@ class Queries:
         part._take_rows(ranges(self.offsets[chosen], sizes))
         return part
 
-    def that_count(self) -> Self:
+    def that_count(self, communicator: Communicator | None = None) -> Self:
         """The same as learners see it: without what weighs nothing, and weights by their ratio.
 
         Documents of weight 0 and those of queries of weight 0 are left out, with their pairs, and
         so are pairs of weight 0. Weights that are all the same become None, as if there were none.
+
+        Parameters
+        ----------
+        communicator : Communicator, optional
+            Of the workers that have other queries, whose weights are looked at too.
 
         Returns
         -------
@@ -213,23 +219,27 @@ class Queries:
         """
         if self.weight is None and self.query_weight is None and self.preferences is None:
             return self
+        communicator = Serial() if communicator is None else communicator
         counts = rows_that_count(self.weight, self.query_weight, self.query_sizes)
+        n_left = self.n_rows if counts is None else int(counts.sum())
+        if total(n_left, communicator) == 0:
+            raise everywhere(
+                DataError(
+                    "every document has a weight of 0, its own or its query's, and counts as "
+                    "absent: give those to learn from a weight above 0"
+                )
+            )
         part = copy(self)
         if counts is not None:
             part._keep_rows(counts)
-        part.weight = on_common_scale(part.weight, "weight")
-        part.query_weight = on_common_scale(part.query_weight, "query_weight")
+        part.weight = on_common_scale(part.weight, "weight", communicator)
+        part.query_weight = on_common_scale(part.query_weight, "query_weight", communicator)
         if part.preferences is not None:
-            part.preferences = part.preferences.that_count()
+            part.preferences = part.preferences.that_count(communicator)
         return part
 
     def _keep_rows(self, chosen: np.ndarray) -> None:
         """Keep some of the rows, bool of shape (n_rows,), and the queries that have any left."""
-        if not chosen.any():
-            raise DataError(
-                "every document has a weight of 0, its own or its query's, and counts as absent: "
-                "give those to learn from a weight above 0"
-            )
         sizes = np.add.reduceat(chosen, self.offsets[:-1], dtype=np.int64)
         left = sizes > 0
         offsets = np.concatenate([[0], np.cumsum(sizes[left])])

@@ -161,8 +161,12 @@ def read_bytes(path: Path) -> np.ndarray:
     return np.asarray(np.memmap(path, dtype=np.uint8, mode="r"))
 
 
-def read_chunks(path: Path, chunk_bytes: int) -> Iterator[np.ndarray]:
+def read_chunks(
+    path: Path, chunk_bytes: int, span: tuple[int, int] | None = None
+) -> Iterator[np.ndarray]:
     """Whole lines of a file, decompressed, of about `chunk_bytes` bytes at a time.
+
+    With a `span` only the lines from its first byte on and before its last, of a plain file.
 
     The file is read rather than mapped, so that no more of it is in memory than one chunk. A line
     that is longer than a chunk makes it grow.
@@ -175,10 +179,15 @@ def read_chunks(path: Path, chunk_bytes: int) -> Iterator[np.ndarray]:
     buffer = bytearray(chunk_bytes)
     kept = 0  # bytes of a line that has not ended yet
     with _open_bytes(path) as stream:
+        left = sys.maxsize
+        if span is not None:
+            stream.seek(span[0])
+            left = span[1] - span[0]
         while True:
             if kept == len(buffer):
                 buffer = buffer + bytearray(len(buffer))
-            n_read = _fill(stream, memoryview(buffer)[kept:], path)
+            n_read = _fill(stream, memoryview(buffer)[kept : kept + left], path)
+            left -= n_read
             filled = kept + n_read
             end = filled if n_read == 0 else buffer.rfind(b"\n", kept, filled) + 1
             if end > 0:

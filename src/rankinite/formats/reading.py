@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -13,25 +13,25 @@ from typing import Any
 import numpy as np
 
 from rankinite.binning import BinMapper
-from rankinite.data.checks import checked_whole
 from rankinite.data.concatenation import check_names, check_same_id, joined
 from rankinite.data.dataset import Dataset, bins_asked_for
 from rankinite.data.features import FeatureValues
+from rankinite.data.shares import agreed_share
+from rankinite.distributed import Communicator, Serial, everywhere, failing_together
 from rankinite.errors import DataError, ParameterError, RankiniteWarning, RowError
-from rankinite.formats import tables
-from rankinite.formats.binned_file import load_binned
+from rankinite.formats import shares, tables
+from rankinite.formats.data_file import DataFile, ReadOptions, list_of
 from rankinite.formats.faults import first_fault
-from rankinite.formats.files import as_file, check_readable, checked_path
+from rankinite.formats.files import (
+    as_file,
+    check_readable,
+    checked_path,
+    is_stream,
+)
 from rankinite.formats.kinds import BINNED, NAMES, PARQUET, TABLES, TEXT, kind_of
 from rankinite.formats.several import chained
 from rankinite.formats.streaming import bin_in_pieces
-from rankinite.formats.svmlight import no_features, read_svmlight
-from rankinite.formats.svmlight_stream import SvmlightSource
-
-_OF_TEXT = np.dtype(np.float64)  # the type of numbers that are text
-_MOST_FEATURES = 2**31 - 1
-# Options that name columns, with their defaults: they are for tables.
-_OF_COLUMNS = {"label": "label", "qid": "qid", "weight": None, "features": None, "document": None}
+from rankinite.formats.svmlight import no_features
 
 
 def read(
@@ -47,6 +47,7 @@ def read(
     max_bins: int | None = None,
     like: Dataset | None = None,
     same_id: str = "error",
+    communicator: Communicator | None = None,
 ) -> Dataset:
     """Read a dataset.
 
@@ -87,140 +88,39 @@ def read(
     same_id : {"error", "join", "apart"}
         What to do with a query id that two files have: refuse it, make one query of the rows, or
         keep all files apart by putting the file's number before every id, ``"0:7"``, ``"1:7"``.
+    communicator : Communicator, optional
+        The workers that read the files together (`rankinite.mpi`): each gets whole queries, as
+        many rows as the others or so, perhaps none, and reads no more than it gets of plain text
+        and of Parquet. Bins are those of all rows.
 
     Returns
     -------
     Dataset
     """
     check_same_id(same_id)
-    options = _Options(
-        label, qid, weight, _list_of(features), document, n_features, dtype, max_bins, like
+    communicator = Serial() if communicator is None else communicator
+    options = ReadOptions(
+        label, qid, weight, list_of(features), document, n_features, dtype, max_bins, like
     ).checked()
-    with contextlib.ExitStack() as stack:
+    with failing_together(communicator), contextlib.ExitStack() as stack:
         files = []
         for place in _places(path):
             check_readable(place)
+            if communicator.size > 1 and is_stream(place):
+                raise ParameterError(f"{place} is no file that every worker can read: pass one")
             file = stack.enter_context(as_file(place))
-            files.append(_File(file, kind_of(file)))
-        return _read(files, options, same_id)
+            files.append(DataFile(file, kind_of(file)))
+        return _read(files, options, same_id, communicator)
 
 
-@dataclass(frozen=True)
-class _Options:
-    """What `read` was asked for; see there."""
-
-    label: str | None
-    qid: str | None
-    weight: str | None
-    features: list[str] | None
-    document: str | None
-    n_features: int | None
-    dtype: Any
-    max_bins: int | None
-    like: Dataset | None
-
-    def checked(self) -> _Options:
-        """The same with a plain number of features; what is wrong in itself is refused."""
-        _checked_dtype(self.dtype)
-        if not isinstance(self.qid, str | None):
-            raise ParameterError(f"qid must be the name of a column, got {self.qid!r}")
-        if self.qid is None and not (self.max_bins is None and self.like is None):
-            raise ParameterError(
-                "qid=None is for rows that are scored, not binned: name the column"
-            )
-        if self.n_features is None:
-            return self
-        number = checked_whole(self.n_features, "n_features", 1, _MOST_FEATURES)
-        return replace(self, n_features=number)
-
-    @property
-    def roles(self) -> tables.Roles:
-        """Which columns of a table are what."""
-        return tables.Roles(self.label, self.qid, self.weight, self.features, self.document)
-
-
-@dataclass(frozen=True)
-class _File:
-    """A file with its format."""
-
-    path: Path
-    kind: str
-
-    def refuse_options(self, options: _Options) -> None:
-        """Raise a ParameterError for an option that such a file has no use for."""
-        if self.kind in TABLES:
-            if options.n_features is not None:
-                raise ParameterError(
-                    f"n_features={options.n_features} is for SVMlight text, and {self.path} is "
-                    f"{NAMES[self.kind]}, which has as many features as columns: leave it out, or "
-                    "choose columns by features="
-                )
-            return
-        for name, default in _OF_COLUMNS.items():
-            value = getattr(options, name)
-            if value != default and not (name == "label" and value is None):
-                raise ParameterError(
-                    f"{name}={value!r} names a column, and {self.path} is {NAMES[self.kind]}, "
-                    "which has none: leave it out"
-                )
-        if self.kind == BINNED and options.dtype is not None:
-            raise ParameterError(
-                f"dtype={options.dtype!r} is for values, and {self.path} holds only bins: "
-                "leave it out"
-            )
-
-    def read_binned(self, options: _Options) -> Dataset:
-        """A dataset in binned form, if its bins are those that are asked for."""
-        dataset = load_binned(self.path)
-        n_features, max_bins = options.n_features, options.max_bins
-        if n_features is not None and n_features != dataset.n_features:
-            raise DataError(
-                f"{self.path} has {dataset.n_features} features, and n_features={n_features} asks "
-                "for another number"
-            )
-        own = dataset.mapper(255)
-        if max_bins is not None and max_bins != own.max_bins:
-            raise DataError(
-                f"{self.path} was binned with max_bins={own.max_bins} and holds no values, so it "
-                f"cannot be binned with max_bins={max_bins}: leave it out, or read the values"
-            )
-        if options.like is not None:
-            _, mapper = bins_asked_for(max_bins, options.like)
-            check_names(
-                options.like.feature_names,
-                dataset.feature_names,
-                "the data of like=",
-                str(self.path),
-            )
-            if mapper is None or not mapper.equals(own):
-                raise DataError(
-                    f"{self.path} holds other bins than the data of like=, and no values: save it "
-                    "again with like=, or read the values"
-                )
-        return dataset
-
-    def read_values(self, options: _Options, ids_as_text: bool = False) -> Dataset:
-        """A dataset with its values; query ids of text and CSV are numbers if all may be."""
-        kind = _checked_dtype(options.dtype)
-        if self.kind == TEXT:
-            return read_svmlight(self.path, options.n_features, kind or _OF_TEXT, ids_as_text)
-        if self.kind == PARQUET:
-            return tables.read_parquet(self.path, options.roles, kind)
-        return tables.read_csv(self.path, options.roles, kind, ids_as_text)
-
-    def source(self, options: _Options) -> Any:
-        """The file as a source of pieces."""
-        kind = _checked_dtype(options.dtype)
-        if self.kind == TEXT:
-            return SvmlightSource(self.path, options.n_features, kind or _OF_TEXT)
-        source = tables.ParquetSource if self.kind == PARQUET else tables.CsvSource
-        return source(self.path, options.roles, kind)
-
-
-def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
+def _read(
+    files: list[DataFile], options: ReadOptions, same_id: str, communicator: Communicator
+) -> Dataset:
     for file in files:
         file.refuse_options(options)
         _check_one_kind(files[0], file)
+    if communicator.size > 1:
+        return _read_share(files, options, same_id, communicator)
     n_bins, mapper = bins_asked_for(options.max_bins, options.like)
     if files[0].kind == BINNED:
         dataset = joined([f.read_binned(options) for f in files], _names(files), same_id)
@@ -239,8 +139,46 @@ def _read(files: list[_File], options: _Options, same_id: str) -> Dataset:
     return dataset
 
 
+def _read_share(
+    files: list[DataFile], options: ReadOptions, same_id: str, communicator: Communicator
+) -> Dataset:
+    """What this worker reads of the files; the options have been looked at."""
+    if options.document is not None:
+        raise ParameterError(
+            f"document={options.document!r} names documents for preference pairs, which only a "
+            "worker that reads all of them can bind: leave it out, or read on one worker"
+        )
+    if options.qid is None:
+        raise ParameterError(
+            "qid=None makes one query of all rows, and workers share out queries: name the column"
+        )
+    n_bins, mapper = bins_asked_for(options.max_bins, options.like)
+    own: Dataset | None
+    if files[0].kind == BINNED:
+        whole = joined([f.read_binned(options) for f in files], _names(files), same_id)
+        own = shares.own_queries(whole, communicator)
+    else:
+        options = _with_features(files, options)
+        spans = shares.spans_of([file.path.stat().st_size for file in files], communicator)
+        with _faults_located(files, options):
+            source = chained(
+                [f.share(options, s, communicator) for f, s in zip(files, spans, strict=True)],
+                same_id,
+            )
+            if options.max_bins is None and mapper is None:
+                own = shares.values_in_pieces(source, communicator)
+            else:
+                own = bin_in_pieces(source, n_bins, mapper, None, communicator)
+        if own is not None and own.n_features == 0:
+            raise everywhere(DataError(no_features(source.name)))
+    dataset = agreed_share(own, communicator, ", ".join(_names(files)))
+    if options.label is None:
+        dataset.y = None
+    return dataset
+
+
 @contextlib.contextmanager
-def _faults_located(files: list[_File], options: _Options) -> Iterator[None]:
+def _faults_located(files: list[DataFile], options: ReadOptions) -> Iterator[None]:
     """Let an error about a row of a table say where it stands, and in which query."""
     try:
         yield
@@ -252,7 +190,7 @@ def _faults_located(files: list[_File], options: _Options) -> Iterator[None]:
         raise
 
 
-def _check_one_kind(first: _File, file: _File) -> None:
+def _check_one_kind(first: DataFile, file: DataFile) -> None:
     """Tables of any kind go together; text and binned files only with their own kind."""
     if first.kind != file.kind and not {first.kind, file.kind} <= set(TABLES):
         raise DataError(
@@ -261,7 +199,7 @@ def _check_one_kind(first: _File, file: _File) -> None:
         )
 
 
-def _with_features(files: list[_File], options: _Options) -> _Options:
+def _with_features(files: list[DataFile], options: ReadOptions) -> ReadOptions:
     """The features by name, in the order of `like` or of the first table; by number for text."""
     like = options.like
     if files[0].kind == TEXT:
@@ -288,7 +226,7 @@ def _with_features(files: list[_File], options: _Options) -> _Options:
     return replace(options, features=known)
 
 
-def _joined_values(files: list[_File], options: _Options, same_id: str) -> Dataset:
+def _joined_values(files: list[DataFile], options: ReadOptions, same_id: str) -> Dataset:
     parts = [file.read_values(options) for file in files]
     kinds = {part.qids.dtype.kind for part in parts}
     if len(kinds) > 1 and all(file.kind != PARQUET for file in files):
@@ -310,7 +248,11 @@ def _widen(parts: list[Dataset]) -> None:
 
 
 def _binned(
-    files: list[_File], options: _Options, same_id: str, max_bins: int, mapper: BinMapper | None
+    files: list[DataFile],
+    options: ReadOptions,
+    same_id: str,
+    max_bins: int,
+    mapper: BinMapper | None,
 ) -> Dataset:
     source = chained([file.source(options) for file in files], same_id)
     with warnings.catch_warnings():
@@ -334,7 +276,7 @@ def _warn_of_narrow_text(source: Any, mapper: BinMapper | None) -> None:
         )
 
 
-def _names(files: list[_File]) -> list[str]:
+def _names(files: list[DataFile]) -> list[str]:
     return [str(file.path) for file in files]
 
 
@@ -347,24 +289,3 @@ def _places(path: Any) -> list[Path]:
     if [str(place) for place in places].count("-") > 1:
         raise ParameterError("path has '-' twice, and standard input can be read only once")
     return places
-
-
-def _list_of(features: Any) -> list[str] | None:
-    if features is None:
-        return None
-    if isinstance(features, str) or not all(isinstance(name, str) for name in features):
-        raise ParameterError(f"features must be a list of names of columns, got {features!r}")
-    return list(features)
-
-
-def _checked_dtype(dtype: Any) -> np.dtype | None:
-    """The type that values are rounded to; None leaves them as they are."""
-    if dtype is None:
-        return None
-    try:
-        kind = np.dtype(dtype)
-    except (TypeError, ValueError, OverflowError):
-        kind = np.dtype(object)
-    if kind not in (np.float32, np.float64):
-        raise ParameterError(f"dtype must be 'float32', 'float64' or None, got {dtype!r}")
-    return kind

@@ -7,6 +7,7 @@ learned, the second bins piece after piece. The result is that of binning all ro
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -27,6 +28,7 @@ from rankinite.data.features import FeatureBins
 from rankinite.data.frames import Parts, numbers_of, unpack
 from rankinite.data.grouping import arrange, number_ids, runs
 from rankinite.data.queries import Queries
+from rankinite.distributed import Communicator, Serial, everywhere, on_any, total
 from rankinite.errors import DataError
 
 
@@ -65,12 +67,15 @@ class Source(Protocol):
         What to call it in messages.
     may_widen : bool
         Whether later pieces may have more features; the earlier ones then have 0 there.
+    largest_index : int
+        How many features were seen, in a source that may widen.
     ids_as_text : bool
         Whether query ids must be given as text.
     """
 
     name: str
     may_widen: bool
+    largest_index: int
     ids_as_text: bool
 
     def pieces(self) -> Iterator[Any]:
@@ -118,6 +123,7 @@ class ChunkSource:
     """What a caller's function yields: (X, y, qid) or (X, y, qid, weight)."""
 
     may_widen = False
+    largest_index = 0
 
     def __init__(self, make_chunks: Callable[[], Iterable[Any]]) -> None:
         self.name = "what make_chunks yields"
@@ -137,7 +143,11 @@ class ChunkSource:
 
 
 def bin_in_pieces(
-    source: Source, max_bins: int, mapper: BinMapper | None = None, query_weight: Any = None
+    source: Source,
+    max_bins: int,
+    mapper: BinMapper | None = None,
+    query_weight: Any = None,
+    communicator: Communicator | None = None,
 ) -> Dataset:
     """Read a source into a dataset that holds bins, not values.
 
@@ -150,18 +160,25 @@ def bin_in_pieces(
         Edges that were learned before, to be used instead of the data's own.
     query_weight
         See `Dataset`.
+    communicator : Communicator, optional
+        Of the workers that read the other rows, whose bins are the same; this one may have none.
     """
     check_max_bins(max_bins)
-    survey = _survey(source, mapper is None, query_weight)
-    if survey.n_rows == 0:
-        raise DataError(f"{source.name} has no data rows")
+    communicator = Serial() if communicator is None else communicator
+    survey = _survey(source, mapper is None, query_weight, communicator)
+    if total(survey.n_rows, communicator) == 0:
+        raise everywhere(DataError(f"{source.name} has no data rows"))
     if mapper is None:
-        mapper = mapper_from_sample(survey.take_sample(), max_bins)
+        sample = survey.take_sample(communicator)
+        if source.may_widen:  # the features that other workers have are 0 here
+            source.largest_index = max(source.largest_index, sample.n_features)
+        mapper = mapper_from_sample(sample, max_bins, communicator)
     offsets, order = arrange(*survey.runs())
     filling = _Filling(source, mapper, survey.n_rows)
     for piece in source.pieces():
         for part in piece.parts():
             filling.add(part)
+    filling.agree(communicator)
     binned, y, weight = filling.result(order)
     qids = survey.qids()
     queries = Queries(
@@ -175,12 +192,17 @@ def bin_in_pieces(
     return Dataset.of(queries, FeatureBins(binned, survey.feature_names))
 
 
-def _survey(source: Source, with_sample: bool, query_weight: Any) -> _Survey:
-    try:
-        return _Survey(source, with_sample, query_weight)
-    except TextIdError:
+def _survey(
+    source: Source, with_sample: bool, query_weight: Any, communicator: Communicator
+) -> _Survey:
+    survey = None
+    with suppress(TextIdError):
+        survey = _Survey(source, with_sample, query_weight)
+    if on_any(survey is None, communicator):
         source.ids_as_text = True
-        return _Survey(source, with_sample, query_weight)
+        survey = _Survey(source, with_sample, query_weight)
+    assert survey is not None
+    return survey
 
 
 class _Survey:
@@ -215,18 +237,24 @@ class _Survey:
 
     def runs(self) -> tuple[np.ndarray, np.ndarray]:
         """The query and the number of rows of every run of rows of one query."""
-        return np.concatenate(self._run_queries), np.concatenate(self._run_sizes)
+        nothing = np.empty(0, np.int64)
+        queries, sizes = (self._run_queries, self._run_sizes)
+        return np.concatenate([nothing, *queries]), np.concatenate([nothing, *sizes])
 
     def qids(self) -> np.ndarray:
         """The ids of the queries."""
-        return np.concatenate(self._new_ids)
+        return np.concatenate(self._new_ids) if self._new_ids else np.empty(0, np.int64)
 
-    def take_sample(self) -> Sample:
+    def take_sample(self, communicator: Communicator) -> Sample:
         """The rows to learn edges from, which are not kept any longer."""
-        pieces = [(X, np.flatnonzero(keys <= self._limit)) for X, keys in self._kept]
+        known = self._keys <= self._limit
+        limit = sampling.largest_key_of_all(self._keys[known], self._counted[known], communicator)
+        pieces = [(X, np.flatnonzero(keys <= limit)) for X, keys in self._kept]
         self._kept = []
-        width = max(X.shape[1] for X, _ in pieces)
-        return Sample(pieces, width, np.result_type(*self._dtypes))
+        width = max((X.shape[1] for X, _ in pieces), default=0)
+        width = int(communicator.max(np.array([width]))[0])
+        # Of a worker without rows the type of the others decides.
+        return Sample(pieces, width, np.result_type(np.float32, *self._dtypes))
 
     def _add_queries(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         starts, sizes = runs(ids)
@@ -344,6 +372,13 @@ class _Filling:
                 block[:] = block[order]
         mapper = self._binner.mapper
         return BinnedMatrix(self._blocks, mapper.n_features, mapper), y, weight
+
+    def agree(self, communicator: Communicator) -> None:
+        """Have the features that other workers have found in their rows."""
+        width = self._binner.mapper.n_features
+        widest = int(communicator.max(np.array([width]))[0])
+        if widest > width:
+            self._widen(widest)
 
     def _widen(self, n_features: int) -> None:
         """Take in features that all rows so far and the sample lack: they are 0 there."""

@@ -28,6 +28,8 @@ class SvmlightSource:
         float32 or float64: the type that values are rounded to before they are binned.
     chunk_bytes : int
         About so much text is in memory at a time.
+    span : (int, int), optional
+        Only the lines from this byte on and before that one, of a file that is not compressed.
 
     Attributes
     ----------
@@ -45,6 +47,7 @@ class SvmlightSource:
         n_features: int | None,
         dtype: np.dtype,
         chunk_bytes: int = _CHUNK_BYTES,
+        span: tuple[int, int] | None = None,
     ) -> None:
         self.name = str(path)
         self.may_widen = n_features is None
@@ -54,7 +57,7 @@ class SvmlightSource:
         self.dtype = dtype
         self.may_merge = dtype == np.float32
         self._n_features = n_features
-        self._path, self._chunk_bytes = path, chunk_bytes
+        self._path, self._chunk_bytes, self._span = path, chunk_bytes, span
 
     @property
     def width(self) -> int:
@@ -70,12 +73,22 @@ class SvmlightSource:
             yield TextPiece(self, text)
 
     def _chunks(self) -> Iterator[np.ndarray]:
-        for number, chunk in enumerate(read_chunks(self._path, self._chunk_bytes)):
-            yield without_mark(chunk) if number == 0 else chunk
+        at_start = self._span is None or self._span[0] == 0
+        for chunk in read_chunks(self._path, self._chunk_bytes, self._span):
+            yield without_mark(chunk) if at_start else chunk
+            at_start = False
 
     def _lines_before(self, number: int) -> LineCounter:
         """Counts the lines before a chunk when an error needs it, by reading the file again."""
-        return lambda: sum(count_lines(chunk) for chunk in islice(self._chunks(), number))
+
+        def count() -> int:
+            before = 0
+            if self._span is not None:
+                others = read_chunks(self._path, self._chunk_bytes, (0, self._span[0]))
+                before = sum(map(count_lines, others))
+            return before + sum(map(count_lines, islice(self._chunks(), number)))
+
+        return count
 
 
 class TextPiece:

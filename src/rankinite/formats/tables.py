@@ -115,7 +115,7 @@ def columns_in(path: Path) -> list[str]:
     if kind_of(path) == PARQUET:
         import pyarrow.parquet as pq
 
-        with _parquet_errors(path), pq.ParquetFile(path) as file:
+        with parquet_errors(path), pq.ParquetFile(path) as file:
             names = file.schema_arrow.names
     else:
         with _csv_errors(path):
@@ -139,7 +139,7 @@ def read_columns(path: Path, choose: Callable[[list[str]], list[str]]) -> Any:
     if kind_of(path) == PARQUET:
         import pyarrow.parquet as pq
 
-        with _parquet_errors(path), pq.ParquetFile(path) as file:
+        with parquet_errors(path), pq.ParquetFile(path) as file:
             return file.read(columns=chosen)
     from pyarrow import csv
 
@@ -186,14 +186,22 @@ class TableSource:
     roles : Roles
     dtype : dtype or None
         float32 or float64: the type that values are rounded to before they are binned.
+    span : (int, int), optional
+        Only the rows from this one on and before that one, of a Parquet file.
     """
 
     may_widen = False
 
-    def __init__(self, path: Path, roles: Roles, dtype: np.dtype | None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        roles: Roles,
+        dtype: np.dtype | None,
+        span: tuple[int, int] | None = None,
+    ) -> None:
         self.name = str(path)
         self.ids_as_text = False
-        self._path, self._roles, self._dtype = path, roles, dtype
+        self._path, self._roles, self._dtype, self._span = path, roles, dtype, span
         self._looked_at = False
 
     @abstractmethod
@@ -221,8 +229,21 @@ class ParquetSource(TableSource):
 
         with _parquet_file(self._path, self._roles) as (file, columns):
             n_rows = max(1, _VALUES_AT_ONCE // len(columns))
-            for batch in file.iter_batches(n_rows, columns=columns):
-                yield pa.Table.from_batches([batch])
+            first, last = self._span or (0, file.metadata.num_rows)
+            groups, row = _row_groups(file.metadata, first, last)
+            for batch in file.iter_batches(n_rows, groups, columns):
+                start, row = row, row + len(batch)
+                own = slice(max(first - start, 0), max(min(last, row) - start, 0))
+                if own.start < own.stop:
+                    yield pa.Table.from_batches([batch.slice(own.start, own.stop - own.start)])
+
+
+def _row_groups(metadata: Any, first: int, last: int) -> tuple[list[int], int]:
+    """The row groups that hold some of the rows, and where the first of them begins."""
+    sizes = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    starts = np.cumsum([0, *sizes]).tolist()
+    groups = [k for k in range(len(sizes)) if starts[k] < last and starts[k + 1] > first]
+    return groups, starts[groups[0]] if groups else 0
 
 
 class CsvSource(TableSource):
@@ -255,14 +276,15 @@ def _parquet_file(path: Path, roles: Roles) -> Iterator[tuple[Any, list[str]]]:
     """An open file, and the columns that are needed from it."""
     import pyarrow.parquet as pq
 
-    with _parquet_errors(path), pq.ParquetFile(path) as file:
+    with parquet_errors(path), pq.ParquetFile(path) as file:
         columns = file.schema_arrow.names
         roles.check(columns, path)
         yield file, _needed(roles, columns)
 
 
 @contextmanager
-def _parquet_errors(path: Path) -> Iterator[None]:
+def parquet_errors(path: Path) -> Iterator[None]:
+    """Let an error of pyarrow say which file is meant."""
     import pyarrow as pa
 
     try:

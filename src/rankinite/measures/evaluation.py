@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,11 +12,14 @@ import numpy as np
 from rankinite._text_table import aligned
 from rankinite.data import Queries
 from rankinite.data.weights import in_range
+from rankinite.distributed import Communicator, Serial, total
+from rankinite.distributed.exact_sums import rounded_once
 from rankinite.errors import DataError, LabelError, ParameterError
 from rankinite.measures.grammar import measure
 from rankinite.measures.judged import Judged
 from rankinite.measures.pair_measures import PairAccuracy, PairLogLoss, PairMeasure, PairValues
 from rankinite.measures.protocol import Measure
+from rankinite.measures.resolving import resolved
 from rankinite.measures.specification import BuiltIn
 from rankinite.measures.values import expected_values
 from rankinite.models.scores import scores_of
@@ -53,6 +55,8 @@ class Evaluator:
         With labels, or with preferences for a measure of pairs.
     sigma : float
         Slope of the pair probability, for ``pair_log_loss``.
+    communicator : Communicator, optional
+        Of the workers that have other queries, whose labels and weights are looked at too.
 
     Attributes
     ----------
@@ -67,21 +71,27 @@ class Evaluator:
         weight of the query's pairs, so that the mean is one over pairs.
     """
 
-    def __init__(self, spec: MeasureLike, dataset: Queries, sigma: float = 1.0) -> None:
+    def __init__(
+        self,
+        spec: MeasureLike,
+        dataset: Queries,
+        sigma: float = 1.0,
+        communicator: Communicator | None = None,
+    ) -> None:
         self._offsets = np.ascontiguousarray(dataset.offsets, dtype=np.int64)
         self._qids = dataset.qids
         self.measure = measure(spec)
         self.judged: Judged | None = None
-        self.weight = in_range(dataset.query_weight)
+        self.weight = in_range(dataset.query_weight, communicator)
         self._of_pairs: PairValues | None = None
         if isinstance(self.measure, PairMeasure):
-            self._of_pairs = PairValues(self.measure, dataset, sigma)
+            self._of_pairs = PairValues(self.measure, dataset, sigma, communicator)
             masses = self._of_pairs.masses
             self.blank = masses == 0
             self.weight = masses if self.weight is None else masses * self.weight
             return
         self._y = np.ascontiguousarray(dataset.labels, dtype=np.float64)
-        self.measure = self.measure.resolve(self._y)
+        self.measure = resolved(self.measure, self._y, communicator)
         if isinstance(self.measure, BuiltIn):
             try:
                 self.judged = self.measure.judge(self._y, self._offsets)
@@ -205,6 +215,7 @@ def evaluate(
     *,
     blank: str = "skip",
     sigma: float | None = None,
+    communicator: Communicator | None = None,
 ) -> Evaluation:
     """Measure how well a scorer ranks the documents of a dataset.
 
@@ -224,6 +235,9 @@ def evaluate(
     sigma : float, optional
         Slope of the pair probability for ``"pair_log_loss"``: by default the scorer's own
         ``sigma``, or 1 if it has none.
+    communicator : Communicator, optional
+        The workers that have other queries of the same data: means and numbers of queries are
+        over all of them, values of queries are this worker's.
 
     Returns
     -------
@@ -234,19 +248,20 @@ def evaluate(
         raise DataError(f"evaluate needs a Dataset, not a {type(dataset).__name__}")
     if sigma is None:
         sigma = float(getattr(scorer, "sigma", 1.0))
+    communicator = Serial() if communicator is None else communicator
     wanted = measure_list(default_measures(dataset) if measures is None else measures)
-    evaluators = {str(m): Evaluator(m, dataset, sigma) for m in wanted}
-    scores = scores_of(scorer, dataset)
+    evaluators = {str(m): Evaluator(m, dataset, sigma, communicator) for m in wanted}
+    scores = scores_of(scorer, dataset) if dataset.n_rows else np.empty(0)
     values = {name: evaluator.values(scores) for name, evaluator in evaluators.items()}
     means = {}
     for name, of_queries in values.items():
-        total, weight = mean_value(of_queries, blank, evaluators[name].weight)
-        means[name] = total / weight if weight > 0 else float("nan")
+        sums = mean_value(of_queries, blank, evaluators[name].weight, communicator)
+        means[name] = sums[0] / sums[1] if sums[1] > 0 else float("nan")
     return Evaluation(
         per_query={name: with_blanks(v, blank) for name, v in values.items()},
         means=means,
-        n_queries=dataset.n_queries,
-        n_blank={name: int(e.blank.sum()) for name, e in evaluators.items()},
+        n_queries=total(dataset.n_queries, communicator),
+        n_blank={name: total(int(e.blank.sum()), communicator) for name, e in evaluators.items()},
         qids=dataset.qids,
         weights={name: e.weight for name, e in evaluators.items()},
         blank=blank,
@@ -254,9 +269,12 @@ def evaluate(
 
 
 def mean_value(
-    values: np.ndarray, blank: str = "skip", query_weight: np.ndarray | None = None
+    values: np.ndarray,
+    blank: str = "skip",
+    query_weight: np.ndarray | None = None,
+    communicator: Communicator | None = None,
 ) -> tuple[float, float]:
-    """Return the two sums whose quotient is the mean, so that workers can add theirs up first.
+    """Return the two sums whose quotient is the mean, over the queries of all workers.
 
     Parameters
     ----------
@@ -265,6 +283,8 @@ def mean_value(
     blank : {"skip", "zero", "one"}
     query_weight : ndarray of float64, shape (n_queries,), or None
         None weighs all queries 1.
+    communicator : Communicator, optional
+        Of the workers that have other queries.
 
     Returns
     -------
@@ -274,9 +294,11 @@ def mean_value(
     values = with_blanks(values, blank)
     counted = ~np.isnan(values)
     weights = np.ones(len(values)) if query_weight is None else np.asarray(query_weight)
-    # Rounded once: the sum depends neither on the order of the queries nor on BLAS's threads.
-    total, weight = math.fsum(weights[counted] * values[counted]), math.fsum(weights[counted])
-    return total, weight
+    communicator = Serial() if communicator is None else communicator
+    # The sums depend neither on the order of the queries, nor on workers, nor on BLAS's threads.
+    terms = (weights[counted] * values[counted], weights[counted])
+    value, weight = (rounded_once(each, communicator) for each in terms)
+    return value, weight
 
 
 def with_blanks(values: np.ndarray, blank: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from rankinite.measures.protocol import Measure
 if TYPE_CHECKING:
     from rankinite.data.preferences import Preferences
     from rankinite.data.queries import Queries
+    from rankinite.distributed import Communicator
 
 
 class PairMeasure(Measure):
@@ -102,7 +103,13 @@ class PairValues:
         Weight of the pairs of each query that count.
     """
 
-    def __init__(self, measure: PairMeasure, dataset: Queries, sigma: float) -> None:
+    def __init__(
+        self,
+        measure: PairMeasure,
+        dataset: Queries,
+        sigma: float,
+        communicator: Communicator | None = None,
+    ) -> None:
         if dataset.preferences is None:
             raise DataError(
                 f"the data has no preferences, on which {measure} is measured: "
@@ -110,7 +117,7 @@ class PairValues:
             )
         self._measure, self._pairs, self._sigma = measure, copy(dataset.preferences), sigma
         pairs = self._pairs
-        pairs.weight = in_range(pairs.weight)
+        pairs.weight = in_range(pairs.weight, communicator)
         self.masses = np.empty(dataset.n_queries)
         in_threads(
             pair_masses,

@@ -55,7 +55,13 @@ class Measure(ABC):
         return self.name
 
     def resolve(self, y: np.ndarray) -> Self:
-        """Return the measure with every parameter that depends on the data fixed by `y`."""
+        """Return the measure with every parameter that depends on the data fixed by `y`.
+
+        Parameters
+        ----------
+        y : ndarray of float64, shape (n_labels,)
+            Every label of the data once, ascending; on all workers, those of all.
+        """
         return self
 
     @property

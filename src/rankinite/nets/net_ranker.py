@@ -10,6 +10,7 @@ import numpy as np
 
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
+from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import (
@@ -71,7 +72,9 @@ class NetRanker(Learner):
     def _objective(self, rows: TrainingRows, dataset: Dataset) -> NetObjective:
         """What to learn on this data."""
 
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> NetRounds:
+    def _prepare(
+        self, dataset: Dataset, before: np.ndarray, communicator: Communicator
+    ) -> NetRounds:
         X = self._feature_values(dataset)
         by_pairs = self.learns_preferences and dataset.preferences is not None
         if not by_pairs:
@@ -100,12 +103,14 @@ class NetRanker(Learner):
             seed=self._seed,
         )
 
-    def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
+    def _sets(
+        self, valid: Mapping[str, Dataset], train: Dataset, communicator: Communicator
+    ) -> WatchedSets:
         if self.n_restarts > 0 and not valid:
             raise ParameterError(
                 f"n_restarts={self.n_restarts} needs data to watch: pass valid=, or leave it out"
             )
-        return super()._sets(valid, train)
+        return super()._sets(valid, train, communicator)
 
     def _watch(
         self, watched: Watched, before: np.ndarray, rounds: NetRounds

@@ -16,6 +16,7 @@ from rankinite.lambdas._query_kernels import Round
 from rankinite.measures import Measure
 from rankinite.measures._pair_measure_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
+from rankinite.measures.resolving import resolved
 from rankinite.nets._epoch_kernels import (
     NetWeights,
     Rows,
@@ -131,7 +132,7 @@ class LambdaRankObjective:
         self._rows = rows
         order = rows.order
         self._lambdas = LambdaGradients(
-            measure.resolve(order.labels),
+            resolved(measure, order.labels),
             order.labels,
             order.offsets,
             order.keys,

@@ -15,6 +15,7 @@ import numpy as np
 from rankinite._numba import in_threads, query_blocks
 from rankinite.binning import BinnedMatrix
 from rankinite.data.preferences import Preferences
+from rankinite.distributed import Communicator, Serial
 from rankinite.order._row_key_kernels import add_pairs, content_keys
 
 
@@ -44,7 +45,11 @@ def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
 
 
 def fingerprint(
-    binned: BinnedMatrix, keys: np.ndarray, offsets: np.ndarray, *columns: np.ndarray
+    binned: BinnedMatrix,
+    keys: np.ndarray,
+    offsets: np.ndarray,
+    *columns: np.ndarray,
+    communicator: Communicator | None = None,
 ) -> str:
     """A short text that tells one set of training data from another, in any order of the rows.
 
@@ -56,14 +61,18 @@ def fingerprint(
         From `row_keys`.
     columns : ndarray of float64, shape (n_rows,)
         What else belongs to a row.
+    communicator : Communicator, optional
+        Of the workers that have the other rows.
     """
+    communicator = Serial() if communicator is None else communicator
     words = np.empty((0, len(keys), 2), np.uint64)
     extras = np.concatenate([keys[np.newaxis], bits(*columns)])
     hashes = np.empty(len(keys), np.uint64)
     in_threads(content_keys, query_blocks(offsets), words, extras, offsets, hashes)
     digest = hashlib.sha256(binned.mapper.edges.tobytes())
     digest.update(binned.mapper.edge_offsets.tobytes())
-    digest.update(hashes.sum().tobytes())
+    # The sum wraps around, on one worker as over all of them.
+    digest.update(communicator.sum(np.array([hashes.sum()], np.uint64)).tobytes())
     return digest.hexdigest()[:16]
 
 

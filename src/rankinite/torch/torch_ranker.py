@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
+from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError, ParameterError, RankiniteError
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
@@ -154,7 +155,9 @@ class TorchRanker(Learner):
                 f"torch.optim.SGD(parameters, lr=0.1), got {self.optimizer!r}"
             )
 
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> TorchRounds:
+    def _prepare(
+        self, dataset: Dataset, before: np.ndarray, communicator: Communicator
+    ) -> TorchRounds:
         _ = dataset.labels  # which must be there
         X = self._feature_values(dataset)
         order = canonical(dataset, before)
@@ -184,7 +187,7 @@ class TorchRanker(Learner):
         self.module_.load_state_dict(rounds.best)
         self.module_.eval()
 
-    def _checkpoint(self, resume: Any) -> None:
+    def _checkpoint(self, resume: Any, communicator: Communicator) -> None:
         if resume is not None:
             raise ParameterError(
                 "resume does not work for a TorchRanker, because the state of its optimizer is not "

@@ -72,6 +72,8 @@ class Checkpoint:
         Rounds in the newest checkpoint; 0 without one.
     """
 
+    on_one_worker = True
+
     def __init__(self, path: str | Path, every: int = 50) -> None:
         Whole(1).check("every", every)
         self.path = Path(path)
@@ -110,6 +112,8 @@ class Log:
 
     A file that can no longer be written is told as a warning, and the training goes on without it.
     """
+
+    on_one_worker = True
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -167,6 +171,8 @@ class Progress:
     stream : text file, optional
         Standard error by default.
     """
+
+    on_one_worker = True
 
     def __init__(self, every: int = 50, stream: TextIO | None = None) -> None:
         Whole(1).check("every", every)

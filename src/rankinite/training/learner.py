@@ -16,27 +16,33 @@ import numpy as np
 
 from rankinite._numba import threads
 from rankinite.data import Dataset
+from rankinite.data.shares import agreed_share
+from rankinite.distributed import Communicator, SameRows, Serial, failing_together, told_by
+from rankinite.distributed.cores import threads_of_worker
 from rankinite.errors import (
     DataError,
     NothingLearnedWarning,
     ParameterError,
     RankiniteWarning,
 )
-from rankinite.measures import Measure, MeasuresLike, PairAccuracy, PairMeasure, measure
-from rankinite.measures.estimator_score import estimator_score
-from rankinite.measures.evaluation import labels_named, measure_list
+from rankinite.measures.evaluation import labels_named
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.foreign import is_foreign
-from rankinite.models.parameters import Constraint, Real, Whole
+from rankinite.models.parameters import Constraint, OneOf, Real, Whole
 from rankinite.models.ranker import training_data
 from rankinite.models.storage import to_state
 from rankinite.order.seeds import seed_of
+from rankinite.training.agreement import (
+    agreed_sets,
+    check_same_data_on_all,
+    check_same_parameters,
+)
 from rankinite.training.callbacks import Checkpoint, Progress
+from rankinite.training.measured_learner import MeasuredLearner
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of
 from rankinite.training.rounds import Rounds, train
 from rankinite.training.run import Callback, Run, as_callbacks
-from rankinite.training.saved_learner import SavedLearner
 from rankinite.training.watching import (
     Watched,
     WatchedSets,
@@ -52,7 +58,7 @@ from rankinite.training.watching import (
 _FREE_ON_RESUME = {"early_stopping", "backfit", "n_threads", "verbose", "base_model"}
 
 
-class Learner(SavedLearner):
+class Learner(MeasuredLearner):
     """A ranker that is trained in rounds on labelled queries.
 
     A subclass makes the rounds of its kind (`_prepare`), readies the sets that are watched for them
@@ -92,9 +98,9 @@ class Learner(SavedLearner):
     learns_preferences: ClassVar[bool] = False
     # Whether only documents of one query with different labels teach something.
     learns_from_pairs: ClassVar[bool] = True
+    # Whether several workers can train it together, each on queries of its own.
+    distributes: ClassVar[bool] = False
 
-    measure: str | Measure
-    valid_measure: MeasuresLike | None
     learning_rate: float
     early_stopping: int | None
     sigma: float
@@ -113,6 +119,8 @@ class Learner(SavedLearner):
         valid: Dataset | Mapping[str, Dataset] | None = None,
         callbacks: Sequence[Callback] = (),
         resume: str | os.PathLike[str] | Self | None = None,
+        communicator: Communicator | None = None,
+        distribute: str = "rows",
         **unknown: Any,
     ) -> Self:
         """Train on queries with labels, or with preferences if this learner can.
@@ -132,6 +140,13 @@ class Learner(SavedLearner):
         resume : path or model, optional
             A checkpoint of an interrupted run with the same data and parameters: its rounds are
             taken over, and the result is the model that the run would have given, bit for bit.
+        communicator : Communicator, optional
+            The workers that train together (`rankinite.mpi`): all get the model that one worker
+            would have got from all data, bit for bit.
+        distribute : {"rows", "features"}
+            What the workers share out. Rows: each passes the queries that it has, or None as X if
+            it has none; one without validation data may leave `valid` out. Features: each passes
+            all data, and looks for splits in its share of the features.
 
         Returns
         -------
@@ -140,23 +155,46 @@ class Learner(SavedLearner):
             on. If there was nothing to learn, a `NothingLearnedWarning` says why.
         """
         self._refuse_unknown("fit", unknown)
-        self.check_params()
-        callbacks = as_callbacks(callbacks)
-        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
+        communicator = Serial() if communicator is None else communicator
+        with failing_together(communicator):
+            self.check_params()
+            OneOf(("rows", "features")).check("distribute", distribute)
+            self._check_workers(communicator, distribute=distribute, resume=resume is not None)
+            if distribute == "features" and communicator.size > 1:
+                communicator = SameRows(communicator)
+            rows = None
+            if X is not None or communicator.size == 1:
+                rows = training_data(X, y, qid, sample_weight, query_weight)
+            sets = agreed_sets(named_sets(valid), communicator)
+            rows = agreed_share(rows, communicator, "the training data")
+            self._fit(rows, sets, as_callbacks(callbacks), resume, communicator)
+        return self
+
+    def _fit(
+        self,
+        rows: Dataset,
+        valid: Mapping[str, Dataset],
+        callbacks: Sequence[Callback],
+        resume: Any,
+        communicator: Communicator,
+    ) -> None:
+        """Train on this worker's share of the data."""
+        dataset = rows.that_count(communicator)
         if dataset.y is None and dataset.preferences is not None and not self.learns_preferences:
             raise DataError(
                 f"the data has preferences and no labels, and a {type(self).__name__} learns from "
                 "labels: pass y, or use LambdaMART or RankNet"
             )
         base = self._checked_base(dataset, callbacks)
-        with threads(self.n_threads):
-            run = self._train(dataset, base, named_sets(valid), callbacks, resume)
+        with threads(threads_of_worker(self.n_threads, communicator.job)):
+            run = self._train(dataset, base, valid, callbacks, resume, communicator)
+            why = why_nothing(self, dataset, communicator) if run.learned_nothing else ""
+        if not run.speaks:
+            return
         if run.diverged:
-            warnings.warn(run.diverged, RankiniteWarning, stacklevel=2)
+            warnings.warn(run.diverged, RankiniteWarning, stacklevel=3)
         elif run.learned_nothing:
-            why = why_nothing(self, dataset)
-            warnings.warn(f"nothing was learned: {why}", NothingLearnedWarning, stacklevel=2)
-        return self
+            warnings.warn(f"nothing was learned: {why}", NothingLearnedWarning, stacklevel=3)
 
     def _train(
         self,
@@ -165,22 +203,29 @@ class Learner(SavedLearner):
         valid: Mapping[str, Dataset],
         callbacks: Sequence[Callback],
         resume: Any,
+        communicator: Communicator,
     ) -> Run:
-        sets = self._sets(valid, dataset)
-        other = self._checkpoint(resume)
+        sets = self._sets(valid, dataset, communicator)
+        job = communicator.job
+        other = self._checkpoint(resume, job)
         # A run that drew its seed goes on with it.
         drawn = None if other is None else other.seed_
-        self._seed = seed_of(drawn if self.random_state is None else self.random_state)
-        own: list[Callback] = [Progress()] if self.verbose else []
+        seed = seed_of(drawn if self.random_state is None else self.random_state)
+        self._seed = told_by(seed, job)
+        speaks = job.rank == 0
+        callbacks = [each for each in callbacks if speaks or not _is_on_one_worker(each)]
+        own: list[Callback] = [Progress()] if self.verbose and speaks else []
         if self.early_stopping is not None:
             own.insert(0, sets.early_stopping(self.early_stopping))
         before = _scores_before(base, dataset)
         with labels_named(self.get_params(deep=False)["measure"], dataset):
-            rounds = self._prepare(dataset, before)
+            rounds = self._prepare(dataset, before, communicator)
         for watched in sets:
             before = _scores_before(base, watched.data)
             watched.rows, watched.scores = self._watch(watched, before, rounds)
-        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit)
+        if job is not communicator:
+            check_same_data_on_all(rounds.fingerprint, [each.data for each in sets], job)
+        run = Run(n_rounds=int(getattr(self, self._rounds)), unit=self.unit, speaks=speaks)
         earlier = None
         if other is not None:
             check_same_data(other, rounds.fingerprint)
@@ -191,11 +236,12 @@ class Learner(SavedLearner):
 
         def save(path: str | os.PathLike[str]) -> None:
             keep()
-            self.save(path)
+            if speaks:
+                self.save(path)
 
         run.save = save
         try:
-            train(run, rounds, sets, [*own, *callbacks], earlier)
+            train(run, rounds, sets, [*own, *callbacks], earlier, job)
         finally:
             # A run that failed before its first round leaves the model as it was.
             if run.n_done or run.diverged:
@@ -213,14 +259,17 @@ class Learner(SavedLearner):
         return run
 
     @abstractmethod
-    def _prepare(self, dataset: Dataset, before: np.ndarray) -> Rounds:
+    def _prepare(self, dataset: Dataset, before: np.ndarray, communicator: Communicator) -> Rounds:
         """Make ready to learn.
 
         Parameters
         ----------
         dataset : Dataset
+            This worker's share.
         before : ndarray of float64, shape (n_rows,)
             Scores of the base model, in stored order; 0 without one.
+        communicator : Communicator
+            Of size 1 for learners that do not distribute.
         """
 
     @abstractmethod
@@ -259,32 +308,6 @@ class Learner(SavedLearner):
         elif n_rounds is not None:
             Whole(0, self.n_rounds_).check("n_rounds", n_rounds)
 
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
-
-        Data with preferences and without labels has the pair accuracy. Blank queries are left out.
-
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-        y, qid, query_weight
-            As for `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
-            A query counts by the mean of its rows' weights.
-        """
-        self.check_fitted()
-        of_pairs = isinstance(X, Dataset) and X.y is None and X.preferences is not None
-        by = PairAccuracy() if of_pairs else measure(self.measure)
-        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
-
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
         self.check_fitted()
@@ -293,22 +316,21 @@ class Learner(SavedLearner):
     def check_params(self) -> None:
         """Refuse parameters outside their range, or that do not fit each other."""
         super().check_params()
-        for name in ("measure", "valid_measure"):
-            try:
-                self._check_measure(name, getattr(self, name))
-            except ParameterError as error:
-                raise ParameterError(f"{name} is wrong: {error}") from None
         if self.base_model is not None and not is_foreign(self.base_model):
             as_scorer(self.base_model)
 
-    def _check_measure(self, name: str, value: Any) -> None:
-        if name == "valid_measure":
-            if value is not None:
-                measure_list(value if isinstance(value, (list, tuple)) else [value])
-        elif isinstance(measure(value), PairMeasure):
+    def _check_workers(self, communicator: Communicator, **options: Any) -> None:
+        """Refuse workers that cannot train this learner together, with these options of `fit`."""
+        if communicator.size > 1:
+            self.check_distributes()
+            check_same_parameters({**self.get_params(deep=False), **options}, communicator)
+
+    def check_distributes(self) -> None:
+        """Refuse to be trained by several workers, if it cannot be."""
+        if not self.distributes:
             raise ParameterError(
-                f"{value} can be watched, as valid_measure, but not learned; data with "
-                "preferences is learned from its pairs whatever the measure"
+                f"a {type(self).__name__} cannot be trained by several workers: use LambdaMART, "
+                "MART or McRank, or train it on one"
             )
 
     def _checked_base(self, dataset: Dataset, callbacks: Sequence[Callback]) -> Any:
@@ -326,17 +348,9 @@ class Learner(SavedLearner):
             to_state(base)
         return base
 
-    def watched_measures(self, has_preferences: bool = False) -> list[Measure]:
-        """What is watched on a set with labels, or on one with preferences; the first decides."""
-        if self.valid_measure is not None:
-            return measure_list(self.valid_measure)
-        return [PairAccuracy() if has_preferences else measure(self.measure)]
-
-    def measures_on(self, rows: Dataset) -> list[Measure]:
-        """What is watched on these rows; the first decides."""
-        return self.watched_measures(rows.preferences is not None)
-
-    def _sets(self, valid: Mapping[str, Dataset], train: Dataset) -> WatchedSets:
+    def _sets(
+        self, valid: Mapping[str, Dataset], train: Dataset, communicator: Communicator
+    ) -> WatchedSets:
         """The sets that are watched, each with its measure; refused if they cannot be measured."""
         sets = []
         for name, rows in valid.items():
@@ -344,7 +358,7 @@ class Learner(SavedLearner):
             for each in own:
                 check_measurable(rows, each, name)
             rows = like_training(rows, train, name)
-            evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)))
+            evaluate = means_of(own, rows, float(getattr(self, "sigma", 1.0)), communicator)
             sets.append(Watched(name, rows, own, evaluate))
         found = WatchedSets(sets)
         if self.early_stopping is not None and found.leader is not None:
@@ -364,14 +378,20 @@ class Learner(SavedLearner):
         self._data_fingerprint = rounds.fingerprint
         self._take(rounds, run.n_done)
 
-    def _checkpoint(self, resume: Any) -> Self | None:
+    def _checkpoint(self, resume: Any, communicator: Communicator) -> Self | None:
         """The model of an interrupted run, if it has this learner's parameters."""
         if resume is None:
             return None
-        return checkpoint_of(self, resume, free=_FREE_ON_RESUME | {self._rounds})
+        free = _FREE_ON_RESUME | {self._rounds}
+        return checkpoint_of(self, resume, free, communicator)
 
 
 def _scores_before(base: Any, rows: Dataset) -> np.ndarray:
     """Scores before the first round, shape (n_rows,): those of the base model, or 0."""
     zeros = np.zeros(rows.n_rows)
-    return zeros if base is None else base_scores(base, rows) + zeros
+    # Not every model takes a matrix without rows, as a worker may have it.
+    return zeros if base is None or rows.n_rows == 0 else base_scores(base, rows) + zeros
+
+
+def _is_on_one_worker(callback: Callback) -> bool:
+    return getattr(callback, "on_one_worker", False)

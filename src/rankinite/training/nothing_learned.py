@@ -7,45 +7,55 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset, Preferences
+from rankinite.distributed import Communicator, on_any, total
 from rankinite.measures import Evaluator
+from rankinite.measures.resolving import different_labels
 
 
-def why_nothing(learner: Any, dataset: Dataset) -> str:
+def why_nothing(learner: Any, dataset: Dataset, communicator: Communicator) -> str:
     """What was missing on this data, on which `learner` was trained in vain.
 
     Parameters
     ----------
     learner : Learner
     dataset : Dataset
-        Of what counts (`Queries.that_count`).
+        Of what counts (`Queries.that_count`); this worker's.
+    communicator : Communicator
     """
     pairs = dataset.preferences if learner.learns_preferences else None
-    what = _no_labels(learner, dataset) if pairs is None else _no_pairs(pairs)
-    return what or _no_splits(learner, dataset) or "no feature tells the documents apart"
+    if pairs is None:
+        what = _no_labels(learner, dataset, communicator)
+    else:
+        what = _no_pairs(pairs, communicator)
+    what = what or _no_splits(learner, total(dataset.n_rows, communicator))
+    return what or "no feature tells the documents apart"
 
 
-def _no_pairs(pairs: Preferences) -> str:
-    if pairs.n_pairs == 0:
+def _no_pairs(pairs: Preferences, communicator: Communicator) -> str:
+    if not on_any(pairs.n_pairs > 0, communicator):
         return "no preference pair has a weight above 0"
-    undecided = bool((pairs.probability == 0.5).all())
-    return "every preference pair has the probability 0.5" if undecided else ""
+    decided = on_any((pairs.probability != 0.5).any(), communicator)
+    return "" if decided else "every preference pair has the probability 0.5"
 
 
-def _no_labels(learner: Any, dataset: Dataset) -> str:
+def _no_labels(learner: Any, dataset: Dataset, communicator: Communicator) -> str:
     labels = dataset.labels
     if not learner.learns_from_pairs:
-        return "all labels are the same" if np.ptp(labels) == 0 else ""
+        different = different_labels(labels, communicator)
+        return "all labels are the same" if len(different) == 1 else ""
     query = np.repeat(np.arange(dataset.n_queries), dataset.query_sizes)
     order = np.lexsort((labels, query))
-    if not ((np.diff(query[order]) == 0) & (np.diff(labels[order]) != 0)).any():
+    differ = (np.diff(query[order]) == 0) & (np.diff(labels[order]) != 0)
+    if not on_any(differ.any(), communicator):
         return "no query has two documents with different labels"
-    if not Evaluator(learner.measure, dataset).can_tell():
+    evaluator = Evaluator(learner.measure, dataset, communicator=communicator)
+    if not on_any(evaluator.can_tell(), communicator):
         return f"{learner.measure} is the same for every order of a query's documents"
     return ""
 
 
-def _no_splits(learner: Any, dataset: Dataset) -> str:
+def _no_splits(learner: Any, n_rows: int) -> str:
     fewest = getattr(learner, "min_samples_leaf", 0)
-    if 2 * fewest > dataset.n_rows:
-        return f"min_samples_leaf={fewest} leaves no split of {dataset.n_rows} rows"
+    if 2 * fewest > n_rows:
+        return f"min_samples_leaf={fewest} leaves no split of {n_rows} rows"
     return ""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Set
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure
 from rankinite.models.ranker import Ranker
 from rankinite.models.storage import load
 
 
-def checkpoint_of(learner: Any, resume: Any, free: Set[str]) -> Any:
+def checkpoint_of(learner: Any, resume: Any, free: Set[str], communicator: Communicator) -> Any:
     """The model of an interrupted run; refused if it would not have come to the learner's model.
 
     Parameters
@@ -21,10 +24,12 @@ def checkpoint_of(learner: Any, resume: Any, free: Set[str]) -> Any:
     learner : Learner
         With the parameters of the run that is to go on.
     resume : path or model
+        Of a path, worker 0 reads the file for all: it may be on the disk of its machine only.
     free : set of str
         Parameters that may differ.
+    communicator : Communicator
     """
-    other: Any = resume if isinstance(resume, Ranker) else load(resume)
+    other: Any = resume if isinstance(resume, Ranker) else _load_on_all(resume, communicator)
     if type(other) is not type(learner):
         raise ParameterError(
             f"the checkpoint is a {type(other).__name__}, not a {type(learner).__name__}: "
@@ -41,6 +46,19 @@ def checkpoint_of(learner: Any, resume: Any, free: Set[str]) -> Any:
     return other
 
 
+def _load_on_all(path: Any, communicator: Communicator) -> Any:
+    """The model in a file of worker 0's."""
+    if communicator.rank == 0:
+        model = load(path)
+        if communicator.size > 1:
+            communicator.broadcast(np.fromfile(path, np.uint8))
+        return model
+    with tempfile.TemporaryDirectory(prefix="rankinite-") as folder:
+        copy = Path(folder, "checkpoint.rk")
+        communicator.broadcast(None).tofile(copy)
+        return load(copy)
+
+
 def check_same_data(other: Any, fingerprint: str) -> None:
     """Refuse a checkpoint of other training data.
 
@@ -52,9 +70,11 @@ def check_same_data(other: Any, fingerprint: str) -> None:
         Of the data at hand.
     """
     if other._data_fingerprint != fingerprint:
-        raise DataError(
-            "the checkpoint was trained on other data, with other weights or on another base "
-            "model: resume with those of the interrupted run"
+        raise everywhere(
+            DataError(
+                "the checkpoint was trained on other data, with other weights or on another base "
+                "model: resume with those of the interrupted run"
+            )
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.distributed import Communicator, Serial, on_any
 from rankinite.errors import RankiniteWarning
 from rankinite.training.run import Callback, Run
 from rankinite.training.watching import Watched, WatchedSets
@@ -92,6 +93,7 @@ def train(
     sets: WatchedSets,
     callbacks: Sequence[Callback] = (),
     earlier: Any = None,
+    communicator: Communicator | None = None,
 ) -> None:
     """Learn round after round, until the run has all of them or something ends it.
 
@@ -99,7 +101,10 @@ def train(
     ----------
     earlier : any
         The rounds of an interrupted run, for `Rounds.take_over`; None to begin anew.
+    communicator : Communicator, optional
+        Of the workers that learn the same rounds: a callback on one of them ends the run on all.
     """
+    communicator = Serial() if communicator is None else communicator
 
     def ends(run: Run) -> bool:
         return any(callback.ends(run) for callback in callbacks if hasattr(callback, "ends"))
@@ -113,7 +118,7 @@ def train(
                 run.seconds = time.perf_counter() - started
                 # Every callback sees every round, also the last one.
                 verdicts = [callback.after_round(run) for callback in callbacks]
-                stop = any(verdicts)
+                stop = on_any(any(verdicts), communicator)
     except DivergedError as error:
         run.diverged = str(error)
     except BaseException:

@@ -37,6 +37,8 @@ class Run:
         Why the run could not go on; empty if it could.
     learned_nothing : bool
         Whether the run has ended, and the model ranks as if there had been none.
+    speaks : bool
+        Whether this worker is the one that shows progress and writes files.
     """
 
     n_rounds: int
@@ -48,6 +50,7 @@ class Run:
     save: Callable[[str | os.PathLike[str]], None] = field(default=_nothing_to_save, repr=False)
     diverged: str = ""
     learned_nothing: bool = False
+    speaks: bool = True
 
     def latest(self) -> dict[str, float]:
         """The newest value of every watched measure, by "set measure"."""
@@ -93,6 +96,9 @@ class Callback(Protocol):
 
     One that ends runs by their history alone may also have ``ends(run) -> bool``: it is asked
     about the rounds that are taken over from an interrupted run, which are not called again.
+
+    One that has ``on_one_worker = True``, because it writes or speaks, is called on worker 0 alone;
+    others on every worker, and one of them is enough to end the run.
     """
 
     def after_round(self, run: Run) -> bool:

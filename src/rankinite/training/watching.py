@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset, Queries
+from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Measure, PairMeasure
 from rankinite.measures.evaluation import Evaluator, mean_value
@@ -126,10 +127,12 @@ def check_watchable(watched: Watched) -> None:
     """Refuse to stop early by a measure that has no value on its set, whatever the scores are."""
     name = str(watched.measure)
     if np.isnan(watched.evaluate(np.zeros(watched.data.n_rows))[name]):
-        raise DataError(
-            f"early_stopping cannot watch {name} on the validation set {watched.name!r}, where "
-            "it has no value (every query is blank or weighs 0): pass other data, or leave "
-            "early_stopping out"
+        raise everywhere(
+            DataError(
+                f"early_stopping cannot watch {name} on the validation set {watched.name!r}, where "
+                "it has no value (every query is blank or weighs 0): pass other data, or leave "
+                "early_stopping out"
+            )
         )
 
 
@@ -140,16 +143,21 @@ def like_training(rows: Dataset, train: Dataset, name: str) -> Dataset:
 
 
 def means_of(
-    measures: Sequence[Measure], rows: Queries, sigma: float = 1.0
+    measures: Sequence[Measure],
+    rows: Queries,
+    sigma: float = 1.0,
+    communicator: Communicator | None = None,
 ) -> Callable[[np.ndarray], dict[str, float]]:
     """The means of measures on a set, by their names, as a function of the scores.
 
-    `sigma` is the slope of the pair probability, for the log loss of preference pairs.
+    `sigma` is the slope of the pair probability, for the log loss of preference pairs. With a
+    `communicator` the means are over the queries of all workers.
     """
-    evaluators = {str(each): Evaluator(each, rows, sigma) for each in measures}
+    evaluators = {str(each): Evaluator(each, rows, sigma, communicator) for each in measures}
 
     def mean(evaluator: Evaluator, scores: np.ndarray) -> float:
-        total, mass = mean_value(evaluator.values(scores), "skip", evaluator.weight)
+        values = evaluator.values(scores)
+        total, mass = mean_value(values, "skip", evaluator.weight, communicator)
         return total / mass if mass > 0 else float("nan")
 
     def evaluate(scores: np.ndarray) -> dict[str, float]:

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankinite.distributed import Communicator
+from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError
 from rankinite.trees._fixed_point_kernels import (
     N_EXPONENTS,
@@ -103,9 +103,11 @@ def gradients(values: np.ndarray, communicator: Communicator) -> Gradients:
     exponent_counts(values.view(np.uint64), counts)
     exponents = communicator.sum(counts.sum(axis=0))
     if exponents[N_EXPONENTS - 1] > 0:
-        raise DataError(
-            f"{exponents[N_EXPONENTS - 1]} gradients are infinite or not numbers: look at the "
-            "weights, the labels, and a measure of your own if there is one"
+        raise everywhere(
+            DataError(
+                f"{exponents[N_EXPONENTS - 1]} gradients are infinite or not numbers: look at the "
+                "weights, the labels, and a measure of your own if there is one"
+            )
         )
     return Gradients(values, exponents)
 
@@ -145,9 +147,11 @@ def pack_newton(lam: Gradients, w: Gradients, n_rows: int) -> Packed:
 
 def _at_most(n_rows: int) -> int:
     if n_rows > MAX_ROWS:
-        raise DataError(
-            f"{n_rows:,} rows are more than the {MAX_ROWS:,} that trees can be trained on: leave "
-            "some of the queries out"
+        raise everywhere(
+            DataError(
+                f"{n_rows:,} rows are more than the {MAX_ROWS:,} that trees can be trained on: "
+                "leave some of the queries out"
+            )
         )
     return n_rows
 

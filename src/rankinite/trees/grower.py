@@ -1,8 +1,7 @@
 """Growing one tree, best split first.
 
 Python owns the nodes, the heap and the stopping; kernels see arrays. What must be reduced over
-workers is the histogram of a node and the number of rows on each side of a split, and nothing
-else: both pass through the communicator here.
+workers is the histogram of a node (`split_search`), and at the end the number of rows in each leaf.
 """
 
 from __future__ import annotations
@@ -11,24 +10,20 @@ import heapq
 import math
 from dataclasses import dataclass, replace
 
-import numba
 import numpy as np
 
 from rankinite.binning import BinnedMatrix
 from rankinite.distributed import Communicator, total
 from rankinite.order.seeds import derive_seed, draw_without_replacement
-from rankinite.trees._histogram_kernels import N_BINS, build_histogram
+from rankinite.trees._histogram_kernels import N_BINS
 from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_rows, write_leaves
-from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
-from rankinite.trees.fixed_point import MASS_BITS, Packed
+from rankinite.trees._split_kernels import Limits
+from rankinite.trees.fixed_point import Packed
 from rankinite.trees.scoring import leaves_of
+from rankinite.trees.split_search import MASS_MASK, Split, SplitSearch
 from rankinite.trees.tree import GrownTree, Tree
 
-# Below this many rows the parts of a node are not worth a second thread.
-ROWS_A_PART = 4096
-# Parts of the search for splits, for each thread: they are not equally long.
-SEARCHES_A_THREAD = 8
-MASS_MASK = (1 << MASS_BITS) - 1
+NO_SPLIT = Split(0.0, -1, 0, False, False)
 
 
 @dataclass(frozen=True)
@@ -62,29 +57,29 @@ class GrowthParameters:
         many that hardly do may not.
         """
         unit = packed.w_scale * (self.w_unit if self.split == "newton" else 1.0)
-        # Every row has one bin of the first feature.
-        mean = (int(root[0, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1.0)
+        # Every row has one bin of the first feature. A worker without features needs no limits.
+        mean = (int(root[:1, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1.0)
         least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit, 1.0)
         return Limits(least, self.l2_regularization * unit)
 
 
 @dataclass
 class _Node:
-    """A leaf so far: its rows ``[start, stop)``, and the best split of it, if there is one."""
+    """A leaf so far: this worker's rows ``[start, stop)`` of it, and its best split."""
 
     leaf: int
     start: int
     stop: int
-    # Over all workers; the rows above are this worker's.
-    count: int
     parent: int = -1
     is_left: bool = False
     depth: int = 0
     histogram: np.ndarray | None = None
-    gain: float = 0.0
-    feature: int = -1
-    bin: int = 0
-    missing_left: bool = False
+    split: Split = NO_SPLIT
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of this worker."""
+        return self.stop - self.start
 
     @property
     def number(self) -> int:
@@ -120,19 +115,8 @@ class Grower:
         self.keys = keys
         self.n_rows = n_rows
         self.communicator = communicator
-        self._n_bins = binned.mapper.n_bins
-        n_blocks, _, width = binned.blocks.shape
-        n_threads = numba.get_num_threads()
-        self._shape = (n_blocks, width * N_BINS)
-        self._partial = np.empty((n_threads, *self._shape), np.int64)
-        self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS))
-        self._free: list[np.ndarray] = []
-        n_features = binned.n_features
-        self._allowed = np.ones((2, n_features), np.bool_)
-        self._gains = np.empty((2, n_features))
-        self._bins = np.empty((2, n_features), np.uint8)
-        self._missing_left = np.empty((2, n_features), np.bool_)
-        self._features = np.empty(2, np.int64)
+        self._search = SplitSearch(binned, communicator)
+        self._allowed = np.ones((2, binned.n_features), np.bool_)
         self._copied = np.empty(0, np.uint64)
         self._left = self._right = np.empty(0, np.uint32)
         self._cells = np.empty(0, np.int64)
@@ -158,11 +142,10 @@ class Grower:
             How many rows they stand for, over all workers, when a leaf must have
             `min_samples_leaf`; as many as they are by default.
         """
-        n_rows = self.n_rows if drawn is None else total(len(drawn), self.communicator)
         self._see(drawn)
         rows = np.arange(len(packed.cells), dtype=np.uint32)
-        self._n_meant = n_rows if n_meant is None else n_meant
-        root = _Node(leaf=0, start=0, stop=len(rows), count=n_rows)
+        self._n_meant = n_meant
+        root = _Node(leaf=0, start=0, stop=len(rows))
         leaves = [root]
         splits: list[_Node] = []
         left: list[int] = []
@@ -185,15 +168,16 @@ class Grower:
             self._release(node)
         for node in leaves:
             self._release(node)
-        tree = self._tree(splits, left, right, leaves, packed)
+        tree = self._tree([node.split for node in splits], left, right, packed)
         if drawn is not None:
             leaf_of = leaves_of(tree, self.binned)
             counts = np.bincount(leaf_of, minlength=tree.n_leaves)
-            return GrownTree(replace(tree, count=self.communicator.sum(counts)), leaf_of)
-        leaf_of = np.empty(len(rows), np.int32)
-        starts = np.array([node.start for node in leaves])
-        write_leaves(rows, starts, np.array([node.stop for node in leaves]), leaf_of)
-        return GrownTree(tree, leaf_of)
+        else:
+            leaf_of = np.empty(len(rows), np.int32)
+            starts, stops = np.array([(node.start, node.stop) for node in leaves]).T.copy()
+            write_leaves(rows, starts, stops, leaf_of)
+            counts = stops - starts
+        return GrownTree(replace(tree, count=self.communicator.sum(counts)), leaf_of)
 
     def _see(self, drawn: np.ndarray | None) -> None:
         """Turn to these rows, or to all.
@@ -231,17 +215,12 @@ class Grower:
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
         self._find_splits(nodes, rows, packed, seed)
-        for k, node in enumerate(nodes):
-            best = node.feature = int(self._features[k])
-            node.gain = float(self._gains[k, best])
-            node.bin = int(self._bins[k, best])
-            node.missing_left = bool(self._missing_left[k, best])
         for node in nodes:
-            if node.gain > 0.0:
+            if node.split.gain > 0.0:
                 # Equal gains: the leaf with the smaller number first.
-                heapq.heappush(heap, (-node.gain, node.leaf))
+                heapq.heappush(heap, (-node.split.gain, node.leaf))
             # Where every node draws rows of its own, no histogram tells anything about another.
-            if node.gain == 0.0 or self.parameters.row_fraction < 1.0:
+            if node.split.gain == 0.0 or self.parameters.row_fraction < 1.0:
                 self._release(node)
 
     def _open_children(
@@ -254,10 +233,14 @@ class Grower:
         seed: np.uint64,
         heap: list[tuple[float, int]],
     ) -> None:
-        """Open both children of a node that was split, if either may be split again."""
-        small, large = (left, right) if left.count <= right.count else (right, left)
-        if not self._may_split(large):
+        """Open both children of a node that was split, if they may be split again."""
+        if not self._may_split(left):
             return
+        # Mostly the lighter one has fewer rows, and no worker has to ask how many all have.
+        is_left = left.n_rows <= right.n_rows
+        if self.communicator.size > 1:
+            is_left = node.split.left_is_lighter
+        small, large = (left, right) if is_left else (right, left)
         large.histogram, node.histogram = node.histogram, None
         self._open([small, large], rows, packed, seed, heap)
 
@@ -272,61 +255,37 @@ class Grower:
         limit = share_of_words(fraction)
         return scratch[: draw_rows(own, self._own_keys, node_seed, limit, scratch)]
 
-    def _histogram(self, rows: np.ndarray, packed: Packed) -> np.ndarray:
-        histogram = self._free.pop() if self._free else np.empty(self._shape, np.int64)
-        n_parts = self._n_parts(len(rows))
-        build_histogram(
-            self._words,
-            rows,
-            packed.cells,
-            self._cells,
-            histogram[np.newaxis] if n_parts == 1 else self._partial[:n_parts],
-            histogram,
-        )
-        return self.communicator.sum(histogram)
-
-    def _n_parts(self, n_rows: int) -> int:
-        """How many parts of a node's rows are worth working on at the same time."""
-        return max(1, min(len(self._partial), n_rows // ROWS_A_PART))
-
     def _release(self, node: _Node) -> None:
         if node.histogram is not None:
-            self._free.append(node.histogram)
+            self._search.release(node.histogram)
             node.histogram = None
 
     def _find_splits(
         self, nodes: list[_Node], rows: np.ndarray, packed: Packed, seed: np.uint64
     ) -> None:
         subtract = False
+        histograms = []
         for node in nodes:
             subtract = node.histogram is not None
             if node.histogram is None:
                 drawn = self._drawn(node, rows, seed)
-                node.histogram = self._histogram(drawn, packed)
+                node.histogram = self._search.histogram(
+                    self._words, drawn, packed.cells, self._cells
+                )
                 if node.parent < 0:
-                    n_rows: float = self._n_meant
-                    if self.parameters.row_fraction < 1.0:
-                        n_rows *= total(len(drawn), self.communicator) / max(node.count, 1)
+                    n_rows: float = total(len(drawn), self.communicator)
+                    if self._n_meant is not None:
+                        n_rows *= self._n_meant / max(total(len(rows), self.communicator), 1)
                     self._limits = self.parameters.limits(node.histogram, n_rows, packed)
-        best_splits(
-            nodes[0].histogram,
-            nodes[-1].histogram,
-            len(nodes),
-            subtract,
-            self._n_bins,
-            self._allowed,
-            self._limits,
-            self._scratch,
-            self._gains,
-            self._bins,
-            self._missing_left,
-            self._features,
-        )
+            histograms.append(node.histogram)
+        splits = self._search.best(histograms, subtract, self._allowed, self._limits)
+        for node, split in zip(nodes, splits, strict=True):
+            node.split = split
 
     def _may_split(self, node: _Node) -> bool:
-        """Whether a node has two rows to divide, and may be divided."""
+        """Whether a node may be divided, if its rows can be."""
         deepest = self.parameters.max_depth
-        return node.count > 1 and (deepest is None or node.depth < deepest)
+        return deepest is None or node.depth < deepest
 
     def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
         """Draw the features that may split a node; none if it must stay a leaf."""
@@ -342,50 +301,49 @@ class Grower:
     def _divide(
         self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
     ) -> tuple[_Node, _Node]:
-        block, column = divmod(node.feature, self._blocks.shape[2])
+        split = node.split
+        block, column = divmod(split.feature, self._blocks.shape[2])
         own = rows[node.start : node.stop]
         n_left = partition_rows(
             self._blocks[block],
             column,
-            node.bin,
-            node.missing_left,
+            split.bin,
+            split.missing_left,
             own,
-            self._n_parts(len(own)),
+            self._search.n_parts(len(own)),
             self._left,
             self._right,
         )
-        count_left = total(n_left, self.communicator)
         middle, depth = node.start + n_left, node.depth + 1
         return (
-            _Node(node.leaf, node.start, middle, count_left, parent, True, depth),
-            _Node(new_leaf, middle, node.stop, node.count - count_left, parent, False, depth),
+            _Node(node.leaf, node.start, middle, parent, True, depth),
+            _Node(new_leaf, middle, node.stop, parent, False, depth),
         )
 
     def _tree(
         self,
-        splits: list[_Node],
+        splits: list[Split],
         left: list[int],
         right: list[int],
-        leaves: list[_Node],
         packed: Packed,
     ) -> Tree:
-        edges = self.binned.mapper.feature_edges
-        n_bins = self._n_bins
+        """The tree, but for the values and the numbers of rows of its leaves."""
+        edges, n_bins = self.binned.mapper.feature_edges, self.binned.mapper.n_bins
         # A split at the last bin divides missing values from all others: any x ≤ +inf goes left.
         thresholds = [
-            edges(node.feature)[node.bin] if node.bin < n_bins[node.feature] - 1 else np.inf
-            for node in splits
+            edges(split.feature)[split.bin] if split.bin < n_bins[split.feature] - 1 else np.inf
+            for split in splits
         ]
         return Tree(
-            feature=np.array([node.feature for node in splits], np.int32),
+            feature=np.array([split.feature for split in splits], np.int32),
             threshold=np.array(thresholds, np.float64),
-            bin=np.array([node.bin for node in splits], np.uint8),
-            missing_left=np.array([node.missing_left for node in splits], np.bool_),
+            bin=np.array([split.bin for split in splits], np.uint8),
+            missing_left=np.array([split.missing_left for split in splits], np.bool_),
             left=np.array(left, np.int32),
             right=np.array(right, np.int32),
-            gain=_unscaled(np.array([node.gain for node in splits]), packed),
-            value=np.zeros(len(leaves)),
-            count=np.array([node.count for node in leaves], np.int64),
+            gain=_unscaled(np.array([split.gain for split in splits]), packed),
+            value=np.zeros(len(splits) + 1),
+            count=np.zeros(len(splits) + 1, np.int64),
         )
 
 

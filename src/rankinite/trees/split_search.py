@@ -1,0 +1,161 @@
+"""The search for the best splits of nodes, in histograms that are summed over all workers.
+
+Every worker adds up the rows that it has, for all features. The histograms are then reduced and
+scattered: each worker gets the sums over all of a few blocks of features, its own, and looks for
+the best split in these. So a node costs a worker the bytes of one histogram to send, however many
+rows there are, and of the search only its share; and what is kept for a node is that share too.
+At last the workers tell each other the best that they have found.
+
+Where all workers have the same rows, nothing is to be summed: each counts the rows in its own
+blocks of features only (Svore and Burges 2012, algorithm 2).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numba
+import numpy as np
+
+from rankinite.binning import BinnedMatrix
+from rankinite.distributed import Communicator, share_of
+from rankinite.trees._histogram_kernels import N_BINS, build_histogram
+from rankinite.trees._split_kernels import N_SCRATCH, Limits, best_splits
+from rankinite.trees.fixed_point import MASS_BITS
+
+# Below this many rows the parts of a node are not worth a second thread.
+ROWS_A_PART = 4096
+# Parts of the search for splits, for each thread: they are not equally long.
+SEARCHES_A_THREAD = 8
+MASS_MASK = (1 << MASS_BITS) - 1
+
+
+class Split(NamedTuple):
+    """The best split of a node; a `gain` of 0 says that there is none.
+
+    `left_is_lighter` says that the left side has at most half of the node's mass; it is only found
+    out where rows are on several workers.
+    """
+
+    gain: float
+    feature: int
+    bin: int
+    missing_left: bool
+    left_is_lighter: bool
+
+
+class SplitSearch:
+    """Histograms and best splits of the nodes of one matrix; scratch memory is kept between trees.
+
+    Parameters
+    ----------
+    binned : BinnedMatrix
+        This worker's rows.
+    communicator : Communicator
+        Of the workers that have other rows; its `job` shares out the features.
+    """
+
+    def __init__(self, binned: BinnedMatrix, communicator: Communicator) -> None:
+        n_blocks, _, width = binned.blocks.shape
+        self._communicator, self._workers = communicator, communicator.job
+        first, last = share_of(n_blocks, self._workers.rank, self._workers.size)
+        # The blocks that are counted here, and this worker's features.
+        same_rows = self._workers is not communicator
+        self._counted = slice(first, last) if same_rows else slice(0, n_blocks)
+        self._first = first * width
+        self._last = min(last * width, binned.n_features)
+        self._n_bins = binned.mapper.n_bins[self._first : self._last]
+        n_threads = numba.get_num_threads()
+        shape = (self._counted.stop - self._counted.start, width * N_BINS)
+        self._own_shape = (last - first, width * N_BINS)
+        self._partial = np.empty((n_threads, *shape), np.int64)
+        # Of this worker's rows. If they are all there are, they need no second place.
+        self._local = None if communicator.size == 1 else np.empty(shape, np.int64)
+        self._free: list[np.ndarray] = []
+        self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS))
+        n_own = len(self._n_bins)
+        self._gains = np.empty((2, n_own))
+        self._bins = np.empty((2, n_own), np.uint8)
+        self._missing_left = np.empty((2, n_own), np.bool_)
+        self._features = np.empty(2, np.int64)
+
+    def n_parts(self, n_rows: int) -> int:
+        """How many parts of a node's rows are worth working on at the same time."""
+        return max(1, min(len(self._partial), n_rows // ROWS_A_PART))
+
+    def histogram(
+        self, words: np.ndarray, rows: np.ndarray, cells: np.ndarray, gathered: np.ndarray
+    ) -> np.ndarray:
+        """This worker's blocks of the histogram of a node over all workers.
+
+        Parameters
+        ----------
+        words, rows, cells, gathered
+            As in `build_histogram`.
+        """
+        histogram = self._free.pop() if self._free else np.empty(self._own_shape, np.int64)
+        local = histogram if self._local is None else self._local
+        n_parts = self.n_parts(len(rows))
+        partial = local[np.newaxis] if n_parts == 1 else self._partial[:n_parts]
+        build_histogram(words[self._counted], rows, cells, gathered, partial, local)
+        return self._communicator.reduce_scatter(local, histogram)
+
+    def release(self, histogram: np.ndarray) -> None:
+        """Take back the memory of a histogram."""
+        self._free.append(histogram)
+
+    def best(
+        self, histograms: list[np.ndarray], subtract: bool, allowed: np.ndarray, limits: Limits
+    ) -> list[Split]:
+        """The best split of a node, or of each of two siblings.
+
+        Parameters
+        ----------
+        histograms : list of ndarray
+            What `histogram` gave.
+        subtract : bool
+            The second holds the parent of both: make it the sibling by taking the first away.
+        allowed : ndarray of bool, shape (2, n_features)
+            The features that may split each node.
+        limits : Limits
+        """
+        found = np.zeros((self._workers.size, len(histograms), len(Split._fields)))
+        if len(self._n_bins):
+            best_splits(
+                histograms[0],
+                histograms[-1],
+                len(histograms),
+                subtract,
+                self._n_bins,
+                np.ascontiguousarray(allowed[:, self._first : self._last]),
+                limits,
+                self._scratch,
+                self._gains,
+                self._bins,
+                self._missing_left,
+                self._features,
+            )
+            for k, histogram in enumerate(histograms):
+                found[self._workers.rank, k] = self._own_best(k, histogram)
+        # Each worker has written to a place of its own: this is no sum that could be rounded.
+        found = self._workers.sum(found)
+        # Of equal gains that of the first feature: features go by the ranks of their workers.
+        best = found[:, :, 0].argmax(axis=0)
+        return [_split(found[rank, k]) for k, rank in enumerate(best)]
+
+    def _own_best(self, k: int, histogram: np.ndarray) -> tuple[float, ...]:
+        """The best split of a node among this worker's features, as numbers."""
+        feature = int(self._features[k])
+        gain = self._gains[k, feature]
+        split_bin, missing_left = self._bins[k, feature], self._missing_left[k, feature]
+        is_lighter = False
+        if self._communicator.size > 1:
+            cells = histogram.reshape(-1, N_BINS)[feature]
+            left = cells[: int(split_bin) + 1].sum() + (cells[-1] if missing_left else 0)
+            is_lighter = 2 * (int(left) & MASS_MASK) <= int(cells.sum()) & MASS_MASK
+        return gain, self._first + feature, split_bin, missing_left, is_lighter
+
+
+def _split(numbers: np.ndarray) -> Split:
+    gain, feature, split_bin, missing_left, is_lighter = numbers.tolist()
+    return Split(gain, int(feature), int(split_bin), bool(missing_left), bool(is_lighter))
