@@ -1,0 +1,65 @@
+"""The cost model of docs/scaling.md: calls and bytes of a tree, as the communicator counts them."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import rankinite as rk
+from tests.distributed.cases import ALL_ROWS, dealt
+from tests.distributed.test_rows import on_workers
+
+pytestmark = pytest.mark.filterwarnings("ignore:worker . is to have")
+BLOCK_BYTES = 16 * 256 * 8
+EXPONENTS, CLASSES, LIMBS = 2048 * 8, 2**14 * 8, 71 * 8
+
+
+def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
+    """Calls and bytes of a tree for a worker."""
+    searches = [1, *[2] * (leaves - 2)]
+    calls, n_bytes = 2 * len(searches), len(searches) * n_blocks * BLOCK_BYTES
+    n_bytes += sum(size * nodes * 5 * 8 for nodes in searches)
+    # λ and w; rows of the root; leaves: rows, λ, w; whether a callback ends the run.
+    calls, n_bytes = calls + 2 + 1 + 3 + 1, n_bytes + 2 * EXPONENTS + 8 + 3 * 8 * leaves + 8
+    if drawn:
+        # How many queries and rows; classes of importance; λ and w of what is drawn.
+        calls, n_bytes = calls + 2 + 1 + 2, n_bytes + 2 * 8 + CLASSES + 2 * EXPONENTS
+    return calls + 2 * measures, n_bytes + 2 * measures * LIMBS
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("n_docs", [12, 60])
+@pytest.mark.parametrize(("size", "leaves"), [(2, 4), (3, 7)])
+def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
+    train, valid = rk.artificial(n_queries=(30, 9), n_docs=n_docs, n_features=20)
+
+    class Count:
+        def __init__(self, communicator):
+            self.communicator, self.seen = communicator, []
+
+        def after_round(self, run):
+            total = self.communicator.traffic.total
+            self.seen.append((total.calls, total.bytes))
+
+        def finish(self, run):
+            pass
+
+    def work(communicator):
+        place = communicator.rank, communicator.size
+        count = Count(communicator)
+        settings = {} if drawn else ALL_ROWS
+        learner = rk.LambdaMART(
+            n_estimators=3, max_leaf_nodes=leaves, min_samples_leaf=1, **settings
+        )
+        learner.fit(
+            dealt(train, *place),
+            valid=dealt(valid, *place),
+            callbacks=[count],
+            communicator=communicator,
+        )
+        assert (np.diff(learner.forest_.leaf_offsets) == leaves).all()
+        return [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(count.seen)]
+
+    expected = by_rows(size, 2, leaves, drawn, measures=1)
+    for found in on_workers(size, work):
+        assert found == [expected, expected]
