@@ -14,21 +14,17 @@ from typing import Any
 
 import rankinite as rk
 import web_like
-from rankinite.boosting import row_sample, tree_stage
+from rankinite.boosting import newton_steps, row_sample, tree_stage
 from rankinite.lambdas import built_in
-from rankinite.trees import grower
+from rankinite.trees import grower, split_search
 
 PARTS = {
     built_in: ("in_threads",),  # the λs
     row_sample: ("count_importances", "draw_important"),
-    grower: ("copy_rows", "build_histogram", "best_splits", "partition_rows", "leaves_of"),
-    tree_stage: (
-        "gradients",
-        "pack_least_squares",
-        "pack_newton",
-        "sums_over_leaves",
-        "add_grown_tree",
-    ),
+    grower: ("copy_rows", "partition_rows", "leaves_of"),
+    split_search: ("build_histogram", "best_splits"),
+    newton_steps: ("sums_over_leaves",),
+    tree_stage: ("gradients", "pack_least_squares", "pack_newton", "add_grown_tree"),
 }
 
 

@@ -20,10 +20,8 @@ from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_r
 from rankinite.trees._split_kernels import Limits
 from rankinite.trees.fixed_point import Packed
 from rankinite.trees.scoring import leaves_of
-from rankinite.trees.split_search import MASS_MASK, Split, SplitSearch
+from rankinite.trees.split_search import MASS_MASK, NO_SPLIT, Split, SplitSearch
 from rankinite.trees.tree import GrownTree, Tree
-
-NO_SPLIT = Split(0.0, -1, 0, False, False)
 
 
 @dataclass(frozen=True)

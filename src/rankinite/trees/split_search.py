@@ -44,6 +44,9 @@ class Split(NamedTuple):
     left_is_lighter: bool
 
 
+NO_SPLIT = Split(0.0, -1, 0, False, False)
+
+
 class SplitSearch:
     """Histograms and best splits of the nodes of one matrix; scratch memory is kept between trees.
 
@@ -119,7 +122,7 @@ class SplitSearch:
             The features that may split each node.
         limits : Limits
         """
-        found = np.zeros((self._workers.size, len(histograms), len(Split._fields)))
+        own = [NO_SPLIT] * len(histograms)
         if len(self._n_bins):
             best_splits(
                 histograms[0],
@@ -135,25 +138,30 @@ class SplitSearch:
                 self._missing_left,
                 self._features,
             )
-            for k, histogram in enumerate(histograms):
-                found[self._workers.rank, k] = self._own_best(k, histogram)
+            own = [self._own_best(k, histogram) for k, histogram in enumerate(histograms)]
+        return own if self._workers.size == 1 else self._best_of_all(own)
+
+    def _own_best(self, k: int, histogram: np.ndarray) -> Split:
+        """The best split of a node among this worker's features."""
+        feature = int(self._features[k])
+        gain, split_bin = float(self._gains[k, feature]), int(self._bins[k, feature])
+        missing_left = bool(self._missing_left[k, feature])
+        is_lighter = False
+        if self._communicator.size > 1:
+            cells = histogram.reshape(-1, N_BINS)[feature]
+            left = cells[: split_bin + 1].sum() + (cells[-1] if missing_left else 0)
+            is_lighter = 2 * (int(left) & MASS_MASK) <= int(cells.sum()) & MASS_MASK
+        return Split(gain, self._first + feature, split_bin, missing_left, is_lighter)
+
+    def _best_of_all(self, own: list[Split]) -> list[Split]:
+        """Of what each worker has found, the best of each node."""
+        found = np.zeros((self._workers.size, len(own), len(Split._fields)))
+        found[self._workers.rank] = own
         # Each worker has written to a place of its own: this is no sum that could be rounded.
         found = self._workers.sum(found)
         # Of equal gains that of the first feature: features go by the ranks of their workers.
         best = found[:, :, 0].argmax(axis=0)
         return [_split(found[rank, k]) for k, rank in enumerate(best)]
-
-    def _own_best(self, k: int, histogram: np.ndarray) -> tuple[float, ...]:
-        """The best split of a node among this worker's features, as numbers."""
-        feature = int(self._features[k])
-        gain = self._gains[k, feature]
-        split_bin, missing_left = self._bins[k, feature], self._missing_left[k, feature]
-        is_lighter = False
-        if self._communicator.size > 1:
-            cells = histogram.reshape(-1, N_BINS)[feature]
-            left = cells[: int(split_bin) + 1].sum() + (cells[-1] if missing_left else 0)
-            is_lighter = 2 * (int(left) & MASS_MASK) <= int(cells.sum()) & MASS_MASK
-        return gain, self._first + feature, split_bin, missing_left, is_lighter
 
 
 def _split(numbers: np.ndarray) -> Split:
