@@ -19,11 +19,16 @@ def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
     searches = [1, *[2] * (leaves - 2)]
     calls, n_bytes = 2 * len(searches), len(searches) * n_blocks * BLOCK_BYTES
     n_bytes += sum(size * nodes * 5 * 8 for nodes in searches)
-    # λ and w; rows of the root; leaves: rows, λ, w; whether a callback ends the run.
-    calls, n_bytes = calls + 2 + 1 + 3 + 1, n_bytes + 2 * EXPONENTS + 8 + 3 * 8 * leaves + 8
+    # λ and w; leaves: rows, λ, w; whether a callback ends the run.
+    calls, n_bytes = calls + 2 + 3 + 1, n_bytes + 2 * EXPONENTS + 3 * 8 * leaves + 8
     if drawn:
-        # How many queries and rows; classes of importance; λ and w of what is drawn.
-        calls, n_bytes = calls + 2 + 1 + 2, n_bytes + 2 * 8 + CLASSES + 2 * EXPONENTS
+        # How many queries, twice, and rows; classes of importance; λ and w of what is drawn.
+        calls, n_bytes = calls + 3 + 1 + 2, n_bytes + 3 * 8 + CLASSES + 2 * EXPONENTS
+        # λ and w of the leaves again, of the queries that confirm the steps.
+        n_bytes += 2 * 8 * leaves
+    else:
+        # Rows of the root.
+        calls, n_bytes = calls + 1, n_bytes + 8
     return calls + 2 * measures, n_bytes + 2 * measures * LIMBS
 
 

@@ -271,14 +271,19 @@ class Grower:
                     self._words, drawn, packed.cells, self._cells
                 )
                 if node.parent < 0:
-                    n_rows: float = total(len(drawn), self.communicator)
-                    if self._n_meant is not None:
-                        n_rows *= self._n_meant / max(total(len(rows), self.communicator), 1)
-                    self._limits = self.parameters.limits(node.histogram, n_rows, packed)
+                    self._limits = self.parameters.limits(
+                        node.histogram, self._n_rows_of_root(drawn), packed
+                    )
             histograms.append(node.histogram)
         splits = self._search.best(histograms, subtract, self._allowed, self._limits)
         for node, split in zip(nodes, splits, strict=True):
             node.split = split
+
+    def _n_rows_of_root(self, drawn: np.ndarray) -> float:
+        """How many rows, over all workers, the histogram of the root stands for."""
+        if self._n_meant is None:
+            return total(len(drawn), self.communicator)
+        return self._n_meant * self.parameters.row_fraction
 
     def _may_split(self, node: _Node) -> bool:
         """Whether a node may be divided, if its rows can be."""
