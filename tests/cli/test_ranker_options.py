@@ -21,12 +21,12 @@ def test_every_parameter_of_the_rankers_is_an_option():
 
 @pytest.mark.parametrize("kind", RANKERS)
 def test_the_help_tells_the_true_defaults(kind):
-    in_words = {None: "none", True: "normalize", False: "no-normalize"}
     exceptions = {"n_threads": "all cores", "valid_measure": "that of --measure"}
     for name, value in defaults(kind).items():
-        # 1.0 is a key equal to True, so only these two types are put into words.
-        worded = value is None or isinstance(value, bool)
-        expected = exceptions.get(name, in_words[value] if worded else str(value))
+        in_words = "none" if value is None else str(value)
+        if isinstance(value, bool):
+            in_words = ("" if value else "no-") + flag_of(name).removeprefix("--")
+        expected = exceptions.get(name, in_words)
         assert RANKER_OPTIONS[name].default_of(kind) == expected, name
 
 
