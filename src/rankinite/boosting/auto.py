@@ -18,7 +18,7 @@ NOISE = 0.5
 DEEP, SHALLOW = (6, 60), (3, 30)
 # Share of the documents of drawn queries that choose the splits of a tree: of few documents, and of
 # ever so many. In between it is what leaves this number of all.
-LARGEST_SHARE, SMALLEST_SHARE = 0.75, 0.3
+LARGEST_SHARE, SMALLEST_SHARE = 0.75, 0.2
 ROWS_OF_SHARE = 120_000
 
 

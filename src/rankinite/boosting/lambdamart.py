@@ -87,7 +87,7 @@ class LambdaMART(BoostedTrees):
         Share of the documents of these queries that is drawn for every tree, to choose its splits:
         each with a probability in proportion to |λ| and a little w, and counting the more the less
         likely it was. "auto" is 120,000 over the number of documents in the training data, but at
-        least 0.3 and at most 0.75.
+        least 0.2 and at most 0.75.
     confirm_steps : bool
         Try each tree on the queries that were not drawn for it, and shorten its steps, to 0.4 of
         them at the least, where they hardly lower the cost of these: so noise in the labels is

@@ -182,7 +182,7 @@ RANKER_OPTIONS = {
         "auto",
         _TREES,
         "Share of their documents drawn for every tree, by how much they pull; auto: what leaves "
-        "120,000 of all, 0.3 to 0.75.",
+        "120,000 of all, 0.2 to 0.75.",
         others={"mart": "1.0", "mcrank": "1.0"},
     ),
     "confirm_steps": RankerOption(
