@@ -167,8 +167,9 @@ class BoostedTrees(Learner):
         """Whose tree joins the model, if each worker grows trees of its own."""
         if self._distribution.select == "sample":
             return DrawnWorker(share, self._seed)
-        learned = PairAccuracy() if own.preferences is not None else measure(self.measure)
-        evaluator = Evaluator(learned, own, float(self.sigma), share.communicator)
+        by_pairs = self.learns_preferences and own.preferences is not None
+        learned = PairAccuracy() if by_pairs else measure(self.measure)
+        evaluator = Evaluator(learned, own, communicator=share.communicator)
         return BestForOthers(share, evaluator, objective.link, grower.binned)
 
     def _sample(

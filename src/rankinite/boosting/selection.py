@@ -10,7 +10,7 @@ from rankinite.binning import BinnedMatrix
 from rankinite.boosting.objectives import Link
 from rankinite.boosting.share_stage import Candidate, Share
 from rankinite.boosting.tree_stage import Trees
-from rankinite.data.overlap import has_share
+from rankinite.data.overlap import has_share, with_overlap
 from rankinite.distributed.exact_sums import each_rounded_once
 from rankinite.measures.evaluation import Evaluator
 from rankinite.order.seeds import derive_seed
@@ -68,14 +68,7 @@ class BestForOthers:
         self._share, self._evaluator, self._link, self._binned = share, evaluator, link, binned
         communicator, overlap = share.communicator, share.overlap
         ranks = range(communicator.size)
-        self._growers = [
-            rank
-            for rank in ranks
-            if any(
-                n_rows and has_share(rank, other, overlap, communicator.size)
-                for other, n_rows in enumerate(share.n_rows.tolist())
-            )
-        ]
+        self._growers = np.flatnonzero(with_overlap(share.n_rows, overlap)).tolist()
         # The workers whose trees may be tried on the queries here.
         self._tried = [
             not has_share(rank, communicator.rank, overlap, communicator.size) for rank in ranks

@@ -24,6 +24,7 @@ from rankinite.binning import BinnedMatrix
 from rankinite.boosting.newton_steps import bounded
 from rankinite.boosting.objectives import Pull
 from rankinite.boosting.tree_stage import Trees, TreeStage
+from rankinite.data.overlap import with_overlap
 from rankinite.distributed import Communicator, alone, told_by_all
 from rankinite.order.seeds import derive_seed
 from rankinite.training.resuming import OF_SHARES
@@ -68,7 +69,7 @@ class Share:
     @property
     def mean_rows(self) -> int:
         """How many rows a worker has on average, its own and those of its overlap."""
-        return max(1, int(self.n_rows.sum()) * (self.overlap + 1) // len(self.n_rows))
+        return max(1, int(with_overlap(self.n_rows, self.overlap).mean()))
 
     def seed_of(self, seed: int) -> int:
         """The seed of what this worker draws for its trees: not what others draw for theirs."""

@@ -25,6 +25,11 @@ def has_share(worker: int, share: int, overlap: int, n_workers: int) -> bool:
     return (share - worker) % n_workers <= overlap
 
 
+def with_overlap(n_rows: np.ndarray, overlap: int) -> np.ndarray:
+    """How many rows each worker has, if they call so many their own: int64, shape (n_workers,)."""
+    return sum((np.roll(n_rows, -k) for k in range(1, overlap + 1)), n_rows)
+
+
 def with_next_shares(
     rows: Dataset,
     binned: BinnedMatrix,
