@@ -1,9 +1,9 @@
-"""Trees that single workers grow on their own queries (Svore and Burges 2012, sections 1.5.4, 1.5.5).
+"""Trees that single workers grow on their own queries (Svore and Burges 2012, section 1.5).
 
 LambdaMART is trained by K workers, of whose trees one joins the model in every round: that of a
 drawn worker ("sample"), or the one that is best for the queries of the others ("full"); with
 "overlap 1" a worker also has the queries of the next one. "Central" is one worker with all queries.
-Three settings, as in the paper's figures 1.4, 1.5 and 1.6:
+Three settings, as in the paper's sections 1.5.4 and 1.5.5 (figures 1.4 to 1.6):
 
 - every worker has 100 queries, so that the data grows with K; and the same with overlap;
 - all workers together have 1,600 queries, so that the shares shrink; "central, a share" is one
@@ -36,7 +36,7 @@ from rankinite.plots.figures import check_plot, new_figure, write_figure
 SHARE, WORKERS = 100, (1, 2, 4, 8, 16)
 SHAPE: dict[str, Any] = {"n_docs": 20, "n_features": 20, "n_terms": 40, "label_noise": 0.4}
 N_VALID, N_TEST = 400, 2000
-LEARNER: dict[str, Any] = {"n_estimators": 200, "early_stopping": 40, "max_leaf_nodes": 20}
+LEARNER: dict[str, Any] = {"n_estimators": 120, "early_stopping": 30, "max_leaf_nodes": 20}
 SAMPLE: dict[str, Any] = {"distribute": "trees", "select": "sample"}
 FULL: dict[str, Any] = {"distribute": "trees", "select": "full"}
 LEVEL = 0.05
@@ -97,11 +97,10 @@ def shrinking(lab: Laboratory, workers: list[int], told: Callable[[str], None]) 
     for n_workers in workers:
         found["central, a share"][n_workers] = lab.values(n_queries // n_workers, 1)
         for name, options in {"full": FULL, "sample": SAMPLE}.items():
-            one = n_workers == 1
-            values = found["central, a share"][1] if one else None
-            if values is None:
-                values = lab.values(n_queries, n_workers, **options)
-            found[name][n_workers] = values
+            if n_workers == 1:
+                found[name][1] = found["central, a share"][1]
+            else:
+                found[name][n_workers] = lab.values(n_queries, n_workers, **options)
         told(f"{n_queries} queries on {n_workers}")
     return found
 
