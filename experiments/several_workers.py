@@ -36,12 +36,7 @@ from rankinite.plots.figures import check_plot, new_figure, write_figure
 SHARE, WORKERS = 100, (1, 2, 4, 8, 16)
 SHAPE: dict[str, Any] = {"n_docs": 20, "n_features": 20, "n_terms": 40, "label_noise": 0.4}
 N_VALID, N_TEST = 400, 2000
-LEARNER: dict[str, Any] = {
-    "n_estimators": 150,
-    "learning_rate": 0.3,
-    "early_stopping": 30,
-    "max_leaf_nodes": 20,
-}
+TREES, RATE, LEAVES, PATIENCE = 150, 0.3, 20, 30
 SAMPLE: dict[str, Any] = {"distribute": "trees", "select": "sample"}
 FULL: dict[str, Any] = {"distribute": "trees", "select": "full"}
 LEVEL = 0.05
@@ -53,7 +48,14 @@ Found = dict[str, dict[int, np.ndarray]]
 class Laboratory:
     """Trains and evaluates on one set of data."""
 
-    def __init__(self, n_queries: int, seed: int) -> None:
+    def __init__(self, n_queries: int, seed: int, n_trees: int, rate: float) -> None:
+        self.settings: dict[str, Any] = {
+            "n_estimators": n_trees,
+            "learning_rate": rate,
+            "max_leaf_nodes": LEAVES,
+            "early_stopping": PATIENCE,
+            "n_threads": 1,
+        }
         sizes = (n_queries, N_VALID, N_TEST)
         self.train, self.valid, self.test = rk.artificial(sizes, random_state=seed, **SHAPE)
 
@@ -68,7 +70,7 @@ class Laboratory:
         def work(communicator: Any) -> Any:
             mine = np.arange(communicator.rank, n_queries, n_workers)
             watched = np.arange(communicator.rank, N_VALID, n_workers)
-            return rk.LambdaMART(n_threads=1, **LEARNER).fit(
+            return rk.LambdaMART(**self.settings).fit(
                 self.train.select_queries(mine),
                 valid=self.valid.select_queries(watched),
                 communicator=communicator,
@@ -228,6 +230,8 @@ def draw(panels: dict[str, Found], path: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workers", type=int, nargs="+", default=list(WORKERS))
+    parser.add_argument("--trees", type=int, default=TREES, help="at most")
+    parser.add_argument("--learning-rate", type=float, default=RATE)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--plot", type=Path, default=Path("several_workers.png"))
     arguments = parser.parse_args()
@@ -239,7 +243,7 @@ def main() -> None:
 
     workers = arguments.workers
     n_queries = SHARE * max(workers)
-    lab = Laboratory(n_queries, arguments.seed)
+    lab = Laboratory(n_queries, arguments.seed, arguments.trees, arguments.learning_rate)
     grown = growing(lab, workers, told)
     shrunk = shrinking(lab, workers, grown, told)
     print(f"\n{table(f'{SHARE} queries a worker', grown)}\n")
