@@ -110,14 +110,15 @@ def dealt(rows, rank, size):
     return rows.select_queries(mine) if len(mine) else None
 
 
-def trained(name, communicator=None, distribute="rows"):
+def trained(name, communicator=None, distribute="rows", **options):
     """The learner of a case, trained on the worker's share of its data."""
     make, special = CASES[name]
     train, valid = data(**special)
+    options |= {"communicator": communicator, "distribute": distribute}
     if communicator is None or distribute == "features":
-        return make().fit(train, valid=valid, communicator=communicator, distribute=distribute)
+        return make().fit(train, valid=valid, **options)
     place = communicator.rank, communicator.size
-    return make().fit(dealt(train, *place), valid=dealt(valid, *place), communicator=communicator)
+    return make().fit(dealt(train, *place), valid=dealt(valid, *place), **options)
 
 
 def file_of(model, folder):

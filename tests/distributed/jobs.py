@@ -27,7 +27,7 @@ def start(size, *command, **options):
     """Start so many processes; they stay on this machine, and have one thread each."""
     environment = {
         **os.environ,
-        "PYTHONPATH": str(ROOT),
+        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
         "NUMBA_NUM_THREADS": "1",
         # Open MPI refuses to be root and to have more processes than cores, unless told so.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",

@@ -21,7 +21,8 @@ from rankinite.distributed import (
 )
 from rankinite.distributed import cores as cores_module
 from rankinite.distributed.cores import threads_of_worker
-from tests.workers import AbortedError, Worker, Workers, found_by_workers
+from rankinite.distributed.threads import AbortedError, Meeting, ThreadWorker
+from tests.workers import found_by_workers
 
 
 def test_one_process_has_already_reduced_everything():
@@ -43,7 +44,7 @@ def test_one_process_has_already_reduced_everything():
 def test_every_communicator_has_every_verb():
     verbs = {name for name in vars(Communicator) if not name.startswith("_")}
     assert verbs == {"broadcast", "gather", "sum", "max", "reduce_scatter", "abort", "job"}
-    for kind in (Serial, Worker):
+    for kind in (Serial, ThreadWorker):
         assert not inspect.isabstract(kind)
 
 
@@ -72,7 +73,7 @@ def test_what_workers_tell():
 
 def test_an_error_that_all_have_met_ends_no_job():
     def fail(error):
-        with failing_together(Worker(Workers(2), 0)):
+        with failing_together(ThreadWorker(Meeting(2), 0)):
             raise error
 
     with pytest.raises(AbortedError):

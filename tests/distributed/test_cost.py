@@ -32,10 +32,21 @@ def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
     return calls + 2 * measures, n_bytes + 2 * measures * LIMBS
 
 
-@pytest.mark.parametrize("drawn", [False, True])
-@pytest.mark.parametrize("n_docs", [12, 60])
-@pytest.mark.parametrize(("size", "leaves"), [(2, 4), (3, 7)])
-def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
+def by_trees(size, leaves, full, grows, measures=0):
+    """The same where one worker grows a tree, or each grows one."""
+    n_trees = size if full else 1
+    # The tree; λ and w; the leaves of all trees: rows, λ, w; whether a callback ends the run.
+    calls, n_bytes = 1 + 2 + 1 + 1, 2 * EXPONENTS + 3 * 8 * leaves * n_trees + 8
+    if grows:
+        n_bytes += 4 + 22 * (leaves - 1)
+    if full:
+        # By how much each tree raises the measure.
+        calls, n_bytes = calls + 1, n_bytes + n_trees * LIMBS
+    return calls + 2 * measures, n_bytes + 2 * measures * LIMBS
+
+
+def traffic_of_trees(size, leaves, n_docs, settings, **options):
+    """Calls and bytes of the second tree and the third, on each worker."""
     train, valid = rk.artificial(n_queries=(30, 9), n_docs=n_docs, n_features=20)
 
     class Count:
@@ -52,7 +63,6 @@ def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
     def work(communicator):
         place = communicator.rank, communicator.size
         count = Count(communicator)
-        settings = {} if drawn else ALL_ROWS
         learner = rk.LambdaMART(
             n_estimators=3, max_leaf_nodes=leaves, min_samples_leaf=1, **settings
         )
@@ -61,10 +71,34 @@ def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
             valid=dealt(valid, *place),
             callbacks=[count],
             communicator=communicator,
+            **options,
         )
         assert (np.diff(learner.forest_.leaf_offsets) == leaves).all()
         return [(b[0] - a[0], b[1] - a[1]) for a, b in pairwise(count.seen)]
 
+    return on_workers(size, work)
+
+
+@pytest.mark.parametrize("drawn", [False, True])
+@pytest.mark.parametrize("n_docs", [12, 60])
+@pytest.mark.parametrize(("size", "leaves"), [(2, 4), (3, 7)])
+def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
     expected = by_rows(size, 2, leaves, drawn, measures=1)
-    for found in on_workers(size, work):
+    for found in traffic_of_trees(size, leaves, n_docs, {} if drawn else ALL_ROWS):
         assert found == [expected, expected]
+
+
+@pytest.mark.parametrize("overlap", [0, 1])
+@pytest.mark.parametrize("n_docs", [12, 60])
+@pytest.mark.parametrize(("size", "leaves"), [(3, 4), (4, 7)])
+def test_traffic_of_a_tree_of_one_worker(size, leaves, n_docs, overlap):
+    options = {"distribute": "trees", "overlap": overlap}
+    found = traffic_of_trees(size, leaves, n_docs, {}, select="full", **options)
+    expected = by_trees(size, leaves, True, True, measures=1)
+    assert found == [[expected, expected]] * size
+
+    found = traffic_of_trees(size, leaves, n_docs, {}, select="sample", **options)
+    grows, waits = (by_trees(size, leaves, False, each, measures=1) for each in (True, False))
+    for tree in range(2):
+        of_workers = [each[tree] for each in found]
+        assert of_workers.count(grows) == 1 and of_workers.count(waits) == size - 1

@@ -9,6 +9,7 @@ import pytest
 import rankinite as rk
 from tests.distributed.cases import CASES, file_of, trained
 from tests.distributed.jobs import ROOT, needs_mpi, run, run_script
+from tests.distributed.test_rows import on_workers
 
 pytestmark = needs_mpi
 
@@ -79,6 +80,35 @@ def test_the_file_is_that_of_one_process(distribute, size, tmp_path):
     assert code == 0, err
     for name in CASES:
         expected = file_of(trained(name), tmp_path)
+        for rank in range(size):
+            assert (tmp_path / f"{name} {rank}.rk").read_bytes() == expected, (name, rank)
+
+
+TRAIN_TREES = """
+import sys
+import rankinite as rk
+from tests.distributed.cases import trained
+
+comm = rk.mpi()
+for name in sys.argv[4:]:
+    options = {"select": sys.argv[2], "overlap": int(sys.argv[3])}
+    trained(name, comm, "trees", **options).save(f"{sys.argv[1]}/{name} {comm.rank}.rk")
+"""
+
+
+@pytest.mark.parametrize(
+    ("size", "select", "overlap"),
+    [(2, "sample", 0), (2, "full", 0), (3, "sample", 2), (3, "full", 1), (4, "full", 0)],
+)
+@pytest.mark.filterwarnings("ignore:worker . is to have")
+def test_trees_of_single_processes_are_those_of_threads(size, select, overlap, tmp_path):
+    names = ["early stopping", "lambdasmart", "weights", "preferences", "mart", "mcrank"]
+    code, _, err = run_script(size, TRAIN_TREES, tmp_path, tmp_path, select, overlap, *names)
+    assert code == 0, err
+    options = {"select": select, "overlap": overlap}
+    for name in names:
+        model = on_workers(size, lambda c: trained(name, c, "trees", **options))[0]  # noqa: B023
+        expected = file_of(model, tmp_path)
         for rank in range(size):
             assert (tmp_path / f"{name} {rank}.rk").read_bytes() == expected, (name, rank)
 

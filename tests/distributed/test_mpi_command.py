@@ -98,6 +98,31 @@ def test_one_process_writes_log_and_checkpoint_and_others_resume(folder, tmp_pat
     assert model.read_bytes() == expected
 
 
+@pytest.mark.parametrize("select", ["sample", "full"])
+def test_trees_of_single_processes(select, folder, tmp_path):
+    """The file of three processes is the same each time, also if the run was broken off."""
+    some = ("train.txt", "--valid", "valid.txt", "--max-leaf-nodes", 6, "--min-samples-leaf", 5)
+    some += ("--distribute", "trees", "--select", select, "--overlap", 1)
+    model, checkpoint = tmp_path / "ranker.rk", tmp_path / "check.rk"
+    code, out, err = on_workers(3, folder, *some, "--n-estimators", 7, "--model", model)
+    assert code == 0, err
+    assert "LambdaMART with 7 trees" in out and "on valid.txt" in out
+    expected = model.read_bytes()
+    half = ("--n-estimators", 4, "--checkpoint", checkpoint, "--model", tmp_path / "half.rk")
+    code, _, err = on_workers(3, folder, *some, *half)
+    assert code == 0, err
+    rest = ("--n-estimators", 7, "--resume", checkpoint, "--model", model)
+    code, _, err = on_workers(3, folder, *some, *rest)
+    assert code == 0, err
+    assert model.read_bytes() == expected
+    code, _, err = on_workers(4, folder, *some, *rest)
+    assert code == 2 and len(errors(err)) == 1 and "or on other shares of it" in errors(err)[0]
+    # One process alone has all queries: there is nothing to select, and nothing to overlap.
+    alone(folder, *some[:-2], *FEW, "--model", tmp_path / "one.rk")
+    alone(folder, "train.txt", "--valid", "valid.txt", *FEW, "--model", tmp_path / "none.rk")
+    assert (tmp_path / "one.rk").read_bytes() == (tmp_path / "none.rk").read_bytes()
+
+
 def errors(err):
     return [line for line in err.splitlines() if line.startswith("error:")]
 
@@ -109,6 +134,9 @@ def errors(err):
         (("train.txt", "--learning-rate", -1), "must be a number above 0"),
         (("train.txt", "--pairs", "pairs.csv"), "--pairs needs all documents on one worker"),
         (("train.txt", "--distribute", "columns"), "--distribute must be"),
+        (("train.txt", "--distribute", "trees", "--select", "any"), "--select must be"),
+        (("train.txt", "--select", "full"), "--select full is about trees"),
+        (("train.txt", "--distribute", "trees", "--overlap", 3), "--overlap 3 is the shares"),
         (("train.txt", "--ranker", "ranknet"), "cannot be trained by several workers"),
         (("bad.txt",), "bad.txt, line 359: the label 'x' is not a number"),
         (("negative.txt",), "has the label -3"),

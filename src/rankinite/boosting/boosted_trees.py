@@ -15,11 +15,14 @@ from rankinite.boosting.objectives import Identity, Link, Objective, document_we
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.row_sample import RowSample
+from rankinite.boosting.selection import BestForOthers, DrawnWorker
+from rankinite.boosting.share_stage import Selection, Share, ShareStage
 from rankinite.boosting.tree_stage import Trees, TreeStage
 from rankinite.data import Dataset
-from rankinite.distributed import Communicator, total
+from rankinite.data.overlap import with_next_shares
+from rankinite.distributed import Communicator, Serial, total
 from rankinite.errors import ModelFileError, ParameterError
-from rankinite.measures import measure
+from rankinite.measures import Evaluator, PairAccuracy, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_named_numbers, saved_numbers
 from rankinite.models.file import Arrays, State
@@ -108,10 +111,17 @@ class BoostedTrees(Learner):
         self, dataset: Dataset, before: np.ndarray, communicator: Communicator
     ) -> TreeRounds:
         binned = dataset.binned(self.max_bins, communicator)
-        keys = self._row_keys(dataset, binned)
+        share = self._share(dataset, communicator)
         n_rows = total(dataset.n_rows, communicator)
         learned = None if dataset.preferences is not None else measure(self.measure)
-        self._auto = auto_values(n_rows, learned)
+        self._auto = auto_values(n_rows if share is None else share.mean_rows, learned)
+        own, together = dataset, communicator
+        if share is not None:
+            # Each grows trees by itself, on what it has.
+            together = Serial()
+            dataset, binned, before = self._overlapping(dataset, binned, before, share)
+            n_rows = dataset.n_rows
+        keys = self._row_keys(dataset, binned)
         objective = self._objective(dataset, keys, communicator)
         start = objective.start()
         if self.base_model is not None:
@@ -123,13 +133,44 @@ class BoostedTrees(Learner):
             dataset.offsets,
             document_weights(dataset),
             *outputs,
-            communicator=communicator,
+            communicator=together,
         )
         growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
-        grower = Grower(binned, growth, keys, n_rows, communicator)
+        grower = Grower(binned, growth, keys, n_rows, together)
         stage = self._stage(objective, grower, outputs, dataset)
-        stage.sample = self._sample(keys, dataset, communicator)
-        return TreeRounds(stage, data, objective.link, start)
+        stage.sample = self._sample(keys, dataset, together)
+        if share is None:
+            return TreeRounds(stage, data, objective.link, start)
+        stage.seed = share.seed_of(self._seed)
+        data = share.fingerprint(data, self._distribution.select)
+        selection = self._selection(share, own, objective, grower)
+        return TreeRounds(ShareStage(stage, share, selection), data, objective.link, start)
+
+    def _share(self, dataset: Dataset, communicator: Communicator) -> Share | None:
+        """What this worker has to grow trees on by itself; None if all grow them together."""
+        if self._distribution.distribute != "trees" or communicator.size == 1:
+            return None
+        return Share.of(dataset.n_rows, int(self._distribution.overlap), communicator)
+
+    def _overlapping(
+        self, dataset: Dataset, binned: BinnedMatrix, before: np.ndarray, share: Share
+    ) -> tuple[Dataset, BinnedMatrix, np.ndarray]:
+        """This worker's rows, their bins and the base model's scores, with those of its overlap."""
+        if share.overlap:
+            # Labels that do not fit are told by the worker that calls them its own.
+            self._objective(dataset, self._row_keys(dataset, binned), share.communicator)
+        return with_next_shares(dataset, binned, before, share.overlap, share.communicator)
+
+    def _selection(
+        self, share: Share, own: Dataset, objective: Objective, grower: Grower
+    ) -> Selection:
+        """Whose tree joins the model, if each worker grows trees of its own."""
+        if self._distribution.select == "sample":
+            return DrawnWorker(share, self._seed)
+        by_pairs = self.learns_preferences and own.preferences is not None
+        learned = PairAccuracy() if by_pairs else measure(self.measure)
+        evaluator = Evaluator(learned, own, communicator=share.communicator)
+        return BestForOthers(share, evaluator, objective.link, grower.binned)
 
     def _sample(
         self, keys: np.ndarray, dataset: Dataset, communicator: Communicator
@@ -253,7 +294,7 @@ class BoostedTrees(Learner):
         return Identity()
 
 
-class TreeRounds(BoostingRounds[TreeStage, Trees]):
+class TreeRounds(BoostingRounds[TreeStage | ShareStage, Trees]):
     """Rounds of trees.
 
     Attributes
@@ -262,7 +303,9 @@ class TreeRounds(BoostingRounds[TreeStage, Trees]):
         The outputs of every row before the first round, but for the base model.
     """
 
-    def __init__(self, stage: TreeStage, fingerprint: str, link: Link, start: np.ndarray) -> None:
+    def __init__(
+        self, stage: TreeStage | ShareStage, fingerprint: str, link: Link, start: np.ndarray
+    ) -> None:
         super().__init__(stage, fingerprint, link)
         self.start = start
 

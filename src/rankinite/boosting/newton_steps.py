@@ -51,10 +51,10 @@ def newton_steps(
         sums_over_leaves(terms, *place).reshape(n_sides, n_leaves) for terms in (lam, w)
     )
     l2 = grower.parameters.l2_of_steps
-    steps = _bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
+    steps = bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
     if held_out is None:
         return steps
-    asked = _bounded(forces[0], masses[0] + l2, longest)
+    asked = bounded(forces[0], masses[0] + l2, longest)
     return steps * confirmed_part(asked, forces[1], masses[1])
 
 
@@ -75,7 +75,8 @@ def confirmed_part(steps: np.ndarray, forces: np.ndarray, masses: np.ndarray) ->
     return min(max(force / bend / CONFIRMED, LEAST_PART), 1.0)
 
 
-def _bounded(forces: np.ndarray, masses: np.ndarray, longest: float) -> np.ndarray:
+def bounded(forces: np.ndarray, masses: np.ndarray, longest: float) -> np.ndarray:
+    """Σλ / Σw of every leaf, at most `longest` either way."""
     # A leaf whose rows have no curvature left moves by the longest step, if anything pulls at it.
     steps = np.sign(forces) * (longest if np.isfinite(longest) else 0.0)
     np.divide(forces, masses, out=steps, where=masses > 0)

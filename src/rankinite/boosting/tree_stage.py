@@ -74,14 +74,15 @@ class TreeStage:
     def _learn_output(self, output: int, round_number: int, lam: np.ndarray, w: np.ndarray) -> Tree:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
-        grown = self._grow(forces, bends, round_number, output)
+        grown = self.grow(forces, bends, round_number, output)
         held_out = self._held_out(round_number)
         steps = self._steps(grown, forces, bends, self.scores[output], held_out)
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
         return tree
 
-    def _grow(self, lam: Gradients, w: Gradients, round_number: int, output: int) -> GrownTree:
+    def grow(self, lam: Gradients, w: Gradients, round_number: int, output: int) -> GrownTree:
+        """A tree on the λ and w of all rows, or on those of the rows that are drawn for it."""
         grower, seed = self.grower, self._seed(round_number, output)
         newton = grower.parameters.split == "newton"
         if self.sample is not None:

@@ -132,10 +132,28 @@ def train(
         str,
         typer.Option(
             metavar="WHAT",
-            help="What the processes of mpiexec share out: rows, or features.",
+            help="What the processes of mpiexec share out: rows, features or trees.",
             rich_help_panel=_RUN_PANEL,
         ),
     ] = "rows",
+    select: Annotated[
+        str,
+        typer.Option(
+            metavar="HOW",
+            help="Whose tree joins the model, with --distribute trees: that of a process that is "
+            "drawn (sample), or the best of all for the documents of the others (full).",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = "sample",
+    overlap: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="With --distribute trees: a process also grows its trees on the shares of so "
+            "many others.",
+            rich_help_panel=_RUN_PANEL,
+        ),
+    ] = 0,
     quiet: Annotated[
         bool,
         typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_RUN_PANEL),
@@ -153,10 +171,13 @@ def train(
 
     With --pairs it is learned from preference pairs instead of labels.
     Ctrl-C (or SIGTERM, SIGHUP) ends the training and keeps what was learned.
-    Started by mpiexec, the processes share out the queries; the model is the same.
+    Started by mpiexec, the processes share out the queries; the model is the same, unless they
+    share out the trees.
 
     Example: rankinite train train.txt --valid valid.txt --early-stopping 50
     """
+    from rankinite.training.distribution import Distribution
+
     with workers(distribute) as communicator:
         leads = communicator.job.rank == 0
         refuse_several(communicator, pairs=pairs, valid_pairs=valid_pairs, document=document)
@@ -168,6 +189,8 @@ def train(
         if quiet:
             be_silent_about_compiling()
         learner = make_ranker(ranker, parameters)
+        distribution = Distribution(distribute, select, overlap)
+        distribution.check(communicator.job.size)
         if communicator.job.size > 1:
             learner.check_distributes()
         if pairs is not None and not learner.learns_preferences:
@@ -214,6 +237,7 @@ def train(
             _with_pairs(sets[train_files], pairs),
             None if valid_files is None else _with_pairs(sets[valid_files], valid_pairs),
             communicator,
+            distribution,
         )
         run.judge(names, train_files, valid_files)
         if log is not None and leads:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from rankinite.distributed import Communicator
     from rankinite.measures import Evaluation
     from rankinite.training import Callback, Checkpoint, Learner
+    from rankinite.training.distribution import Distribution
 
 
 @dataclass
@@ -34,6 +35,7 @@ class TrainingRun:
     data: Dataset
     valid: Dataset | None
     communicator: Communicator
+    distribution: Distribution
     log: TrainingLog | None = None
     checkpoint: Checkpoint | None = None
     seconds: float = 0.0
@@ -83,7 +85,7 @@ class TrainingRun:
                     callbacks=callbacks,
                     resume=resume,
                     communicator=job,
-                    distribute="rows" if job is self.communicator else "features",
+                    **asdict(self.distribution),
                 )
         except NothingLearnedWarning as warning:
             raise DataError(

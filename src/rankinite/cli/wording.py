@@ -17,6 +17,8 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "valid": "--valid",
     "resume": "--resume",
     "distribute": "--distribute",
+    "select": "--select",
+    "overlap": "--overlap",
     "label": "--label",
     "qid": "--qid",
     "weight": "--weight",

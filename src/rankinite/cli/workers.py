@@ -26,13 +26,14 @@ def workers(distribute: str) -> Iterator[Communicator]:
 
     Parameters
     ----------
-    distribute : {"rows", "features"}
+    distribute : {"rows", "features", "trees"}
         What they share out. Who has all rows reduces nothing over them.
     """
     from rankinite.distributed import SameRows, Serial, is_everywhere, mpi
     from rankinite.models.parameters import OneOf
+    from rankinite.training.distribution import WAYS
 
-    ways = OneOf(("rows", "features"))
+    ways = OneOf(WAYS)
     if not _has_company():
         ways.check("distribute", distribute)
         yield Serial()
@@ -42,8 +43,8 @@ def workers(distribute: str) -> Iterator[Communicator]:
         be_silent()
     try:
         ways.check("distribute", distribute)
-        by_rows = distribute == "rows" or communicator.size == 1
-        yield communicator if by_rows else SameRows(communicator)
+        same_rows = distribute == "features" and communicator.size > 1
+        yield SameRows(communicator) if same_rows else communicator
     except BaseException as error:
         if communicator.size == 1 or is_everywhere(error):
             raise

@@ -10,7 +10,7 @@ from rankinite.distributed.communicator import (
     share_of,
     total,
 )
-from rankinite.distributed.faults import everywhere, failing_together, is_everywhere
+from rankinite.distributed.faults import alone, everywhere, failing_together, is_everywhere
 from rankinite.distributed.mpi import Mpi, mpi
 from rankinite.distributed.telling import told_by, told_by_all
 
@@ -21,6 +21,7 @@ __all__ = [
     "SameRows",
     "Serial",
     "Traffic",
+    "alone",
     "everywhere",
     "failing_together",
     "is_everywhere",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -22,13 +23,28 @@ def rounded_once(values: np.ndarray, communicator: Communicator) -> float:
     values : ndarray of float64, shape (n,)
         This worker's terms.
     """
+    return each_rounded_once([values], communicator)[0]
+
+
+def each_rounded_once(several: Sequence[np.ndarray], communicator: Communicator) -> list[float]:
+    """The sums of several kinds of values, told at once."""
+    cells = communicator.sum(np.stack([_limbs_of(values) for values in several]))
+    return [_rounded(own) for own in cells]
+
+
+def _limbs_of(values: np.ndarray) -> np.ndarray:
+    """The sum of this worker's values as limbs, and how many are +∞, −∞ and no number."""
     finite = np.isfinite(values)
     odd = values[~finite]
     cells = np.zeros(N_LIMBS + 3, np.int64)
     cells[N_LIMBS:] = (odd > 0).sum(), (odd < 0).sum(), np.isnan(odd).sum()
     terms = np.ascontiguousarray(values if not len(odd) else values[finite])
     add_exactly(terms.view(np.uint64), cells)
-    cells = communicator.sum(cells)
+    return cells
+
+
+def _rounded(cells: np.ndarray) -> float:
+    """What limbs that are summed over all workers stand for."""
     up, down, nan = cells[N_LIMBS:].tolist()
     if nan or (up and down):
         return math.nan

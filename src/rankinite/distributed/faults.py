@@ -23,6 +23,16 @@ def is_everywhere(error: BaseException) -> bool:
 
 
 @contextmanager
+def alone() -> Iterator[None]:
+    """Let no error inside the block pass for one that every worker raises: this one works alone."""
+    try:
+        yield
+    except Exception as error:
+        error.met_by_all = False  # type: ignore[attr-defined]
+        raise
+
+
+@contextmanager
 def failing_together(communicator: Communicator) -> Iterator[None]:
     """End the job if this worker alone fails inside the block: the others would wait for ever."""
     try:

@@ -18,6 +18,8 @@ _STREAMS = {
     "queries": 5,
     "weights": 6,
     "importance": 7,
+    "worker": 8,
+    "selection": 9,
 }
 
 

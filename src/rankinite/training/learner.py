@@ -10,6 +10,7 @@ import os
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -28,7 +29,7 @@ from rankinite.errors import (
 from rankinite.measures.evaluation import labels_named
 from rankinite.models.base_model import as_scorer, base_scores, check_base
 from rankinite.models.foreign import is_foreign
-from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.parameters import Constraint, Real, Whole
 from rankinite.models.ranker import training_data
 from rankinite.models.storage import to_state
 from rankinite.order.seeds import seed_of
@@ -38,6 +39,7 @@ from rankinite.training.agreement import (
     check_same_parameters,
 )
 from rankinite.training.callbacks import Checkpoint, Progress
+from rankinite.training.distribution import Distribution
 from rankinite.training.measured_learner import MeasuredLearner
 from rankinite.training.nothing_learned import why_nothing
 from rankinite.training.resuming import check_same_data, checkpoint_of
@@ -106,7 +108,9 @@ class Learner(MeasuredLearner):
     sigma: float
     verbose: int
 
-    _seed: int  # of the training that is under way
+    # Of the training that is under way.
+    _seed: int
+    _distribution: Distribution = Distribution()
 
     def fit(
         self,
@@ -121,6 +125,8 @@ class Learner(MeasuredLearner):
         resume: str | os.PathLike[str] | Self | None = None,
         communicator: Communicator | None = None,
         distribute: str = "rows",
+        select: str = "sample",
+        overlap: int = 0,
         **unknown: Any,
     ) -> Self:
         """Train on queries with labels, or with preferences if this learner can.
@@ -142,11 +148,21 @@ class Learner(MeasuredLearner):
             taken over, and the result is the model that the run would have given, bit for bit.
         communicator : Communicator, optional
             The workers that train together (`rankinite.mpi`): all get the model that one worker
-            would have got from all data, bit for bit.
-        distribute : {"rows", "features"}
+            would have got from all data, bit for bit, unless they distribute trees.
+        distribute : {"rows", "features", "trees"}
             What the workers share out. Rows: each passes the queries that it has, or None as X if
             it has none; one without validation data may leave `valid` out. Features: each passes
-            all data, and looks for splits in its share of the features.
+            all data, and looks for splits in its share of the features. Trees: data as for rows,
+            but each tree is grown by one worker on its own queries alone, and takes the steps that
+            all queries ask for. Next to nothing is told between workers, and the model is another
+            one for other shares of the data (Svore and Burges 2012, algorithm 3).
+        select : {"sample", "full"}
+            Whose tree joins the model, for ``distribute="trees"``: that of a worker drawn by how
+            many rows it has, the only one to grow one then; or, of the trees that all of them
+            grow, the one that is best for the `measure` on the queries its worker does not have.
+        overlap : int
+            For ``distribute="trees"``: each worker also grows its trees on the queries of so many
+            others, the next ones by rank, which it is sent once, in bins.
 
         Returns
         -------
@@ -158,8 +174,11 @@ class Learner(MeasuredLearner):
         communicator = Serial() if communicator is None else communicator
         with failing_together(communicator):
             self.check_params()
-            OneOf(("rows", "features")).check("distribute", distribute)
-            self._check_workers(communicator, distribute=distribute, resume=resume is not None)
+            self._distribution = Distribution(distribute, select, overlap)
+            self._distribution.check(communicator.size)
+            self._check_workers(
+                communicator, **asdict(self._distribution), resume=resume is not None
+            )
             if distribute == "features" and communicator.size > 1:
                 communicator = SameRows(communicator)
             rows = None

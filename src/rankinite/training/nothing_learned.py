@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.data import Dataset, Preferences
+from rankinite.data.overlap import with_overlap
 from rankinite.distributed import Communicator, on_any, total
 from rankinite.measures import Evaluator
 from rankinite.measures.resolving import different_labels
@@ -27,7 +28,7 @@ def why_nothing(learner: Any, dataset: Dataset, communicator: Communicator) -> s
         what = _no_labels(learner, dataset, communicator)
     else:
         what = _no_pairs(pairs, communicator)
-    what = what or _no_splits(learner, total(dataset.n_rows, communicator))
+    what = what or _no_splits(learner, _rows_of_a_tree(learner, dataset, communicator))
     return what or "no feature tells the documents apart"
 
 
@@ -52,6 +53,14 @@ def _no_labels(learner: Any, dataset: Dataset, communicator: Communicator) -> st
     if not on_any(evaluator.can_tell(), communicator):
         return f"{learner.measure} is the same for every order of a query's documents"
     return ""
+
+
+def _rows_of_a_tree(learner: Any, dataset: Dataset, communicator: Communicator) -> int:
+    """The most rows that a tree was grown on: all, or those that one worker has."""
+    if learner._distribution.distribute != "trees":
+        return total(dataset.n_rows, communicator)
+    n_rows = np.concatenate(communicator.gather(np.array([dataset.n_rows], np.int64)))
+    return int(with_overlap(n_rows, learner._distribution.overlap).max())
 
 
 def _no_splits(learner: Any, n_rows: int) -> str:

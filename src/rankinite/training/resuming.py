@@ -15,6 +15,9 @@ from rankinite.measures import Measure
 from rankinite.models.ranker import Ranker
 from rankinite.models.storage import load
 
+# What the fingerprint of data begins with whose shares matter, not only the whole.
+OF_SHARES = "shares "
+
 
 def checkpoint_of(learner: Any, resume: Any, free: Set[str], communicator: Communicator) -> Any:
     """The model of an interrupted run; refused if it would not have come to the learner's model.
@@ -70,12 +73,17 @@ def check_same_data(other: Any, fingerprint: str) -> None:
         Of the data at hand.
     """
     if other._data_fingerprint != fingerprint:
-        raise everywhere(
-            DataError(
-                "the checkpoint was trained on other data, with other weights or on another base "
-                "model: resume with those of the interrupted run"
-            )
+        what = (
+            "the checkpoint was trained on other data, with other weights or on another base "
+            "model: resume with those of the interrupted run"
         )
+        if any(each.startswith(OF_SHARES) for each in (other._data_fingerprint, fingerprint)):
+            what = (
+                "the checkpoint was trained on other data, or on other shares of it: with "
+                "distribute='trees' a run goes on with the data, the number of workers, their "
+                "shares, select and overlap of the interrupted one"
+            )
+        raise everywhere(DataError(what))
 
 
 def comparable(params: dict[str, Any]) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from rankinite.trees.fixed_point import (
     Gradients,
     Packed,
     gradients,
+    local_sums_over_leaves,
     pack_least_squares,
     pack_newton,
     sums_over_leaves,
@@ -15,9 +16,11 @@ from rankinite.trees.scoring import (
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
+    leaves_of,
     score_binned,
     score_features,
 )
+from rankinite.trees.telling import from_bytes, to_bytes
 from rankinite.trees.tree import Forest, GrownTree, Tree
 
 __all__ = [
@@ -33,11 +36,15 @@ __all__ = [
     "add_tree",
     "bins_of_thresholds",
     "draw_rows",
+    "from_bytes",
     "gradients",
+    "leaves_of",
+    "local_sums_over_leaves",
     "pack_least_squares",
     "pack_newton",
     "score_binned",
     "score_features",
     "share_of_words",
     "sums_over_leaves",
+    "to_bytes",
 ]

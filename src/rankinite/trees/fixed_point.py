@@ -167,7 +167,15 @@ def sums_over_leaves(
 
     `leaf_of` (int32) is the leaf of each of this worker's rows; `n_rows` is over all workers.
     """
+    sums, scale = local_sums_over_leaves(terms, leaf_of, n_leaves, n_rows)
+    return communicator.sum(sums) / scale
+
+
+def local_sums_over_leaves(
+    terms: Gradients, leaf_of: np.ndarray, n_leaves: int, n_rows: int
+) -> tuple[np.ndarray, float]:
+    """This worker's part of Σ terms, as integers, and the scale that they have on all workers."""
     scale = terms.scale(n_rows, SUM_BITS)
     sums = np.zeros((N_PARTS, n_leaves), np.int64)
     leaf_sums(terms.values, scale, leaf_of, sums)
-    return communicator.sum(sums.sum(axis=0)) / scale
+    return sums.sum(axis=0), scale

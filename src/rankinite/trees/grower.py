@@ -21,6 +21,7 @@ from rankinite.trees._split_kernels import Limits
 from rankinite.trees.fixed_point import Packed
 from rankinite.trees.scoring import leaves_of
 from rankinite.trees.split_search import MASS_MASK, NO_SPLIT, Split, SplitSearch
+from rankinite.trees.telling import thresholds_of
 from rankinite.trees.tree import GrownTree, Tree
 
 
@@ -331,16 +332,12 @@ class Grower:
         packed: Packed,
     ) -> Tree:
         """The tree, but for the values and the numbers of rows of its leaves."""
-        edges, n_bins = self.binned.mapper.feature_edges, self.binned.mapper.n_bins
-        # A split at the last bin divides missing values from all others: any x ≤ +inf goes left.
-        thresholds = [
-            edges(split.feature)[split.bin] if split.bin < n_bins[split.feature] - 1 else np.inf
-            for split in splits
-        ]
+        features = np.array([split.feature for split in splits], np.int32)
+        bins = np.array([split.bin for split in splits], np.uint8)
         return Tree(
-            feature=np.array([split.feature for split in splits], np.int32),
-            threshold=np.array(thresholds, np.float64),
-            bin=np.array([split.bin for split in splits], np.uint8),
+            feature=features,
+            threshold=thresholds_of(features, bins, self.binned.mapper),
+            bin=bins,
             missing_left=np.array([split.missing_left for split in splits], np.bool_),
             left=np.array(left, np.int32),
             right=np.array(right, np.int32),
