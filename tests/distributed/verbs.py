@@ -36,7 +36,8 @@ found["kinds"] = [
     if all(part.dtype == kind for part in parts)
 ]
 found["nothing"] = [len(part) for part in comm.gather(np.empty(0))]
-found["told"] = [told_by_all({{"rank": rank, "ä": [None, 1.5]}}, comm), told_by(rank, comm, size - 1)]
+told = {{"rank": rank, "ä": [None, 1.5]}}
+found["told"] = [told_by_all(told, comm), told_by(rank, comm, size - 1)]
 {more}
 with open(f"{{sys.argv[1]}}/{{rank}}.json", "w") as file:
     json.dump(found, file)

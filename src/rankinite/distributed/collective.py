@@ -194,7 +194,7 @@ def collective(arguments: Mapping[str, Any] | None = None, *, timeout: int = TIM
             f"timeout must be a whole number of seconds at least 1, got {timeout!r}"
         )
     environment = {name: os.environ.get(name.upper()) for name in _FROM_LAUNCHERS}
-    found = {name: value for name, value in environment.items() if value is not None}
+    found: dict[str, Any] = {k: value for k, value in environment.items() if value is not None}
     found |= {name: value for name, value in (arguments or {}).items() if value is not None}
     missing = [name for name in _NEEDED if name not in found]
     if missing:

@@ -29,7 +29,8 @@ class Tracker:
         """What `Collective` takes on the worker that is to have this number."""
         # The tracker sorts the workers by these as texts.
         task = str(rank).zfill(len(str(self._n_workers)))
-        return {**self._tracker.worker_args(), "dmlc_task_id": task}
+        # It is there already, so nobody has to knock twice; and when it is gone, nobody should.
+        return {**self._tracker.worker_args(), "dmlc_task_id": task, "dmlc_retry": 1}
 
     def stop(self) -> None:
         """Listen no longer; workers that wait for others to come fail then."""

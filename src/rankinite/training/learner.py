@@ -145,8 +145,9 @@ class Learner(MeasuredLearner):
             would have got from all data, bit for bit.
         distribute : {"rows", "features"}
             What the workers share out. Rows: each passes the queries that it has, or None as X if
-            it has none; one without validation data may leave `valid` out. Features: each passes
-            all data, and looks for splits in its share of the features.
+            it has none; one without validation data may leave `valid` out, and pass None for a set
+            that it has no rows of. Features: each passes all data, and looks for splits in its
+            share of the features.
 
         Returns
         -------
@@ -165,7 +166,7 @@ class Learner(MeasuredLearner):
             rows = None
             if X is not None or communicator.size == 1:
                 rows = training_data(X, y, qid, sample_weight, query_weight)
-            sets = agreed_sets(named_sets(valid), communicator)
+            sets = agreed_sets(named_sets(valid, communicator.size > 1), communicator)
             rows = agreed_share(rows, communicator, "the training data")
             self._fit(rows, sets, as_callbacks(callbacks), resume, communicator)
         return self
