@@ -59,11 +59,9 @@ def table(X: Any, y: Any, qid: Any, weight: Any, name: str) -> Table:
     if isinstance(X, da.Array):
         X = X.rechunk({1: -1})
         lazy = {key: _like(X, column) for key, column in lazy.items()}
-    # Together, so that what they share is computed once.
-    X, *columns = dask.optimize(X, *lazy.values())
     blocks = _blocks(X)
     constant = {key: [column] * len(blocks) for key, column in given.items() if key not in lazy}
-    of_rows = {**constant, **{key: _blocks(c) for key, c in zip(lazy, columns, strict=True)}}
+    of_rows = {**constant, **{key: _blocks(column) for key, column in lazy.items()}}
     for key, parts in of_rows.items():
         if len(parts) != len(blocks):
             raise DataError(
@@ -125,8 +123,8 @@ def _like(X: da.Array, column: Any) -> Any:
 
 def _blocks(collection: Any) -> list[Delayed]:
     if isinstance(collection, da.Array):
-        return collection.to_delayed(optimize_graph=False).ravel().tolist()
-    return list(collection.to_delayed(optimize_graph=False))
+        return collection.to_delayed().ravel().tolist()
+    return list(collection.to_delayed())
 
 
 def as_part(X: Any, y: Any, qid: Any, weight: Any, number: int) -> Dataset | Failure | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -88,7 +89,8 @@ def stop_tracker(job: str) -> None:
     """End the job's tracker, if it runs in this process: whoever still waits for others fails."""
     tracker = _TRACKERS.pop(job, None)
     if tracker is not None:
-        tracker.stop()
+        # Not on the thread by which the worker talks to the scheduler.
+        threading.Thread(target=tracker.stop, daemon=True).start()
 
 
 def work(plan: Plan, place: Place, share: Dataset | None, sets: Mapping[str, Any]) -> Outcome:

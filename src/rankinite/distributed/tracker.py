@@ -24,13 +24,15 @@ class Tracker:
         self._n_workers = n_workers
         self._tracker = RabitTracker(n_workers=n_workers, host_ip=host, sortby="task")
         self._tracker.start()
+        # It waits until the tracker listens: one that is stopped before would never end.
+        self._arguments = self._tracker.worker_args()
 
     def arguments(self, rank: int) -> dict[str, Any]:
         """What `Collective` takes on the worker that is to have this number."""
         # The tracker sorts the workers by these as texts.
         task = str(rank).zfill(len(str(self._n_workers)))
         # It is there already, so nobody has to knock twice; and when it is gone, nobody should.
-        return {**self._tracker.worker_args(), "dmlc_task_id": task, "dmlc_retry": 1}
+        return {**self._arguments, "dmlc_task_id": task, "dmlc_retry": 1}
 
     def stop(self) -> None:
         """Listen no longer; workers that wait for others to come fail then."""
