@@ -204,7 +204,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(client):
     assert "no weight for query 'q" in refused(client, query_weight={"q0": 1.0})
     assert "the validation set 'valid' is a Dataset" in refused(client, wrong, valid=data()[1])
     assert "learning_rate must be" in refused(client, wrong, {**SOME, "learning_rate": -1})
-    assert "several workers" in refused(client, wrong, {**SOME, "backfit": 1})
+    assert "which no worker has" in refused(client, wrong, {**SOME, "backfit": 1})
     assert "retries must be" in refused(client, wrong, retries=-1)
     assert "has no rows" in refused(client, X=rows[rows["f0"] > 1e9])
     missing = lazy(frame(data()[0]).assign(label=np.nan), 3)

@@ -59,27 +59,24 @@ class Job:
 
     def run(self, client: Client) -> tuple[Learner, Traffic]:
         """Train, and try again from the last checkpoint after a worker was lost."""
-        before = self._stamp(client)
         silent: set[str] = set()
+        before = None
         for left in reversed(range(self.retries + 1)):
             crew = _crew(client, silent)
             try:
+                if self.plan.checkpoint is not None:
+                    (now,) = crew.results([crew.submit(0, stamp, self.plan.checkpoint)])
+                    if left == self.retries:
+                        before = now
+                    elif now != before:  # it was written by this run
+                        self.plan = replace(self.plan, resume=self.plan.checkpoint)
                 return self._tried(crew)
             except LostError as error:
                 if left == 0:
                     raise _advised(error, self.plan) from None
                 silent.update(error.silent)
                 log.warning("%s; trying again, %d more times at most", error, left - 1)
-            now = self._stamp(client)
-            if self.plan.checkpoint is not None and now is not None and now != before:
-                self.plan = replace(self.plan, resume=self.plan.checkpoint)
         raise AssertionError("there is always one try")
-
-    def _stamp(self, client: Client) -> int | None:
-        """What tells a checkpoint of this run from one that was there before."""
-        if self.plan.checkpoint is None:
-            return None
-        return client.submit(stamp, self.plan.checkpoint, pure=False).result()
 
     def _tried(self, crew: Crew) -> tuple[Learner, Traffic]:
         """One try on these workers."""

@@ -19,10 +19,26 @@ from rankinite.errors import DataError, ParameterError, RankiniteError, Rankinit
 
 
 class Table(NamedTuple):
-    """Rows in partitions: each becomes a Dataset, None without rows, or a Failure."""
+    """Rows in partitions.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    blocks : list of tuples
+        X, y, qid and weight of each partition.
+    """
 
     name: str
-    parts: list[Delayed]
+    blocks: list[tuple[Any, Any, Any, Any]]
+
+    def parts(self) -> list[Delayed]:
+        """Of each partition a Dataset, None without rows, or a Failure; each time new tasks.
+
+        Dask would remember of the old ones which workers they were meant for.
+        """
+        make = dask.delayed(as_part, pure=False)
+        return [make(*block, number) for number, block in enumerate(self.blocks)]
 
 
 def table(X: Any, y: Any, qid: Any, weight: Any, name: str) -> Table:
@@ -68,14 +84,8 @@ def table(X: Any, y: Any, qid: Any, weight: Any, name: str) -> Table:
                 f"{key} of {name} has {len(parts)} partitions and X has {len(blocks)}: give both "
                 "the same, by repartition or rechunk"
             )
-    make = dask.delayed(as_part, pure=False)
-    return Table(
-        name,
-        [
-            make(block, of_rows["y"][k], of_rows["qid"][k], of_rows["weight"][k], k)
-            for k, block in enumerate(blocks)
-        ],
-    )
+    columns = (of_rows[key] for key in ("y", "qid", "weight"))
+    return Table(name, list(zip(blocks, *columns, strict=True)))
 
 
 def tables_of_sets(valid: Any, y: Any, qid: Any, weight: Any) -> dict[str, Table]:

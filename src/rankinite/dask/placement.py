@@ -49,10 +49,9 @@ class Shares(NamedTuple):
 
 def shares(rows: Table, query_weight: Mapping[Any, float] | None, crew: Crew) -> Shares:
     """Bring the rows to the workers, each query to one of them."""
-    parts = crew.client.compute(
-        rows.parts, workers=crew.addresses, allow_other_workers=False, sync=False
-    )
-    notes = crew.results(crew.client.map(noted, parts, pure=False))
+    here = {"workers": crew.addresses, "allow_other_workers": False}
+    parts = crew.client.compute(rows.parts(), **here)
+    notes = crew.results(crew.client.map(noted, parts, pure=False, **here))
     for note in notes:
         if isinstance(note, Failure):
             raise note.error(rows.name)

@@ -9,6 +9,7 @@ verbs must be called from there.
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from types import TracebackType
@@ -90,7 +91,8 @@ class Collective(Communicator):
         if self._is_open:
             self._is_open = False
             # The tracker, which wants to be told, may be gone; the connections are closed anyway.
-            with suppress(self._error):
+            with suppress(self._error), warnings.catch_warnings():
+                warnings.simplefilter("ignore")
                 self._collective.finalize()
 
     def _try(self, verb: Any, *values: Any, **options: Any) -> Any:
