@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from dask.delayed import Delayed
 from distributed import Client, Future, wait
 
 from rankinite.dask.failures import LostError
@@ -26,6 +28,8 @@ class Crew:
     def __init__(self, client: Client, addresses: Sequence[str]) -> None:
         self.client = client
         self.addresses = list(addresses)
+        # What nobody holds any more is dropped from the memory of the workers.
+        self._given: list[weakref.ref[Future]] = []
 
     @property
     def size(self) -> int:
@@ -34,9 +38,30 @@ class Crew:
 
     def submit(self, rank: int, function: Callable, *values: Any) -> Future:
         """Let a worker call a function: this one, and no other in its place."""
-        return self.client.submit(
-            function, *values, workers=[self.addresses[rank]], allow_other_workers=False, pure=False
-        )
+        here = {"workers": [self.addresses[rank]], "allow_other_workers": False}
+        return self._noted([self.client.submit(function, *values, pure=False, **here)])[0]
+
+    def compute(self, lazy: Sequence[Delayed]) -> list[Future]:
+        """Let the workers compute what Dask has not computed yet, on any of them."""
+        here = {"workers": self.addresses, "allow_other_workers": False}
+        return self._noted(self.client.compute(list(lazy), **here))
+
+    def map(self, function: Callable, futures: Sequence[Future]) -> list[Future]:
+        """Let the workers call a function for each of the results, on any of them."""
+        here = {"workers": self.addresses, "allow_other_workers": False}
+        return self._noted(self.client.map(function, futures, pure=False, **here))
+
+    def dismiss(self) -> None:
+        """Forget all that these workers were to do, and for which workers it was meant.
+
+        Otherwise Dask would compute what others need of it where it was meant to be.
+        """
+        held = [future for given in self._given if (future := given()) is not None]
+        self.client.cancel(held, force=True)
+
+    def _noted(self, futures: list[Future]) -> list[Future]:
+        self._given.extend(map(weakref.ref, futures))
+        return futures
 
     def named(self, rank: int) -> str:
         """What messages call a worker."""

@@ -68,13 +68,14 @@ class Job:
                     (now,) = crew.results([crew.submit(0, stamp, self.plan.checkpoint)])
                     if left == self.retries:
                         before = now
-                    elif now != before:  # it was written by this run
+                    elif now not in (None, before):  # it was written by this run
                         self.plan = replace(self.plan, resume=self.plan.checkpoint)
                 return self._tried(crew)
             except LostError as error:
                 if left == 0:
                     raise _advised(error, self.plan) from None
                 silent.update(error.silent)
+                crew.dismiss()
                 log.warning("%s; trying again, %d more times at most", error, left - 1)
         raise AssertionError("there is always one try")
 
@@ -121,7 +122,7 @@ def _worked(plan: Plan, rows: Shares, sets: Mapping[str, Shares], crew: Crew) ->
         found = _outcomes(tasks, crew, job)
     finally:
         # Also after Ctrl-C: the workers notice after the tree that they are at.
-        crew.client.cancel(tasks)
+        crew.client.cancel(tasks, force=True)
         if trackers:
             _stop_tracker(crew, job)
     _refuse_failures(found, crew, plan)
@@ -168,6 +169,8 @@ def _ended(tasks: list[Future], known: Mapping[int, Outcome]) -> dict[int, Outco
 
 def _stop_tracker(crew: Crew, job: str) -> None:
     """End the tracker; workers that still wait for one that will not come fail then."""
+    if 0 in crew.gone():
+        return
 
     # Not as a task, for which the worker may have no thread left.
     def stop() -> None:

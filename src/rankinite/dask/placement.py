@@ -49,9 +49,8 @@ class Shares(NamedTuple):
 
 def shares(rows: Table, query_weight: Mapping[Any, float] | None, crew: Crew) -> Shares:
     """Bring the rows to the workers, each query to one of them."""
-    here = {"workers": crew.addresses, "allow_other_workers": False}
-    parts = crew.client.compute(rows.parts(), **here)
-    notes = crew.results(crew.client.map(noted, parts, pure=False, **here))
+    parts = crew.compute(rows.parts())
+    notes = crew.results(crew.map(noted, parts))
     for note in notes:
         if isinstance(note, Failure):
             raise note.error(rows.name)
