@@ -13,7 +13,7 @@ import rankinite as rk
 from tests.distributed.cases import SOME, data, file_of
 from tests.distributed.clusters import cluster, frame, lazy, needs_dask
 
-pytestmark = needs_dask
+pytestmark = [*needs_dask, pytest.mark.slow]
 # A killed worker must end the job so soon.
 SECONDS_TO_END = 30
 LONG = {**SOME, "n_estimators": 24, "row_fraction": 0.7}
