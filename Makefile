@@ -1,7 +1,7 @@
 # make demo   sets everything up and runs the main job
 # make test   sets everything up and passes the tests
 # make test-torch  installs PyTorch beside the rest and passes the tests of nets of one's own
-# make test-distributed  installs MPI beside the rest and passes the tests of several processes
+# make test-distributed  installs MPI and Dask beside the rest and passes the tests of several processes
 # make fuzz   reads 100,000 damaged files of every kind, and fails if one is not refused properly
 # make check  the static checks: style, types, import contract
 # make bench  the short benchmarks beside the peers, as one table (about twenty minutes)
@@ -22,9 +22,9 @@ test: $(VENV)/.installed-for-tests
 test-torch: $(VENV)/.installed-torch
 	$(BIN)/python -m pytest tests/torch tests/test_docs.py
 
-# MPI is not among the requirements of the tests: a machine may have one of its own.
-test-distributed: $(VENV)/.installed-mpi
-	$(BIN)/python -m pytest -m mpi tests/distributed
+# MPI is not among the requirements of the tests: a machine may have one of its own. Nor is Dask.
+test-distributed: $(VENV)/.installed-distributed
+	$(BIN)/python -m pytest -m "mpi or dask" tests/distributed
 
 fuzz: $(VENV)/.installed-for-tests
 	$(BIN)/python -m tests.fuzz 100000
@@ -55,8 +55,8 @@ $(VENV)/.installed-torch: $(VENV)/.installed-for-tests
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==2.13.0
 	touch $@
 
-$(VENV)/.installed-mpi: $(VENV)/.installed-for-tests
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi]' mpich
+$(VENV)/.installed-distributed: $(VENV)/.installed-for-tests
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mpi,dask]' mpich
 	touch $@
 
 $(VENV)/.installed-for-benchmarks: pyproject.toml | $(BIN)/python

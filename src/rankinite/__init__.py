@@ -46,11 +46,13 @@ _HOMES = {
     "adapt": "rankinite.adaptation",
     "load": "rankinite.models",
     "mpi": "rankinite.distributed",
+    "collective": "rankinite.distributed",
     "local_optimality": "rankinite.optimality",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
     "ParameterError": "rankinite.errors",
     "ModelFileError": "rankinite.errors",
+    "WorkerError": "rankinite.errors",
     "RankiniteWarning": "rankinite.errors",
     "NothingLearnedWarning": "rankinite.errors",
 }

@@ -48,6 +48,10 @@ class ModelFileError(RankiniteError):
     """A model file is truncated, altered, foreign, or of a version this release cannot read."""
 
 
+class WorkerError(RankiniteError):
+    """A worker of a job has failed in its own way, or cannot be reached any more."""
+
+
 class RankiniteWarning(UserWarning):
     """Something was mended on the caller's behalf, and the result may not be what was meant."""
 

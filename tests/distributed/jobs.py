@@ -23,12 +23,20 @@ needs_mpi = [
 ]
 
 
+def of_a_process():
+    """The environment of a process that has one thread, and finds the tests."""
+    folders = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, folders)),
+        "NUMBA_NUM_THREADS": "1",
+    }
+
+
 def start(size, *command, **options):
     """Start so many processes; they stay on this machine, and have one thread each."""
     environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]),
-        "NUMBA_NUM_THREADS": "1",
+        **of_a_process(),
         # Open MPI refuses to be root and to have more processes than cores, unless told so.
         "OMPI_ALLOW_RUN_AS_ROOT": "1",
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",

@@ -1,62 +1,23 @@
 """The same in processes of an MPI job, and what becomes of errors there."""
 
-import json
 import sys
 
-import numpy as np
 import pytest
 
 import rankinite as rk
+from tests.distributed import verbs
 from tests.distributed.cases import CASES, file_of, trained
 from tests.distributed.jobs import ROOT, needs_mpi, run, run_script
 from tests.distributed.test_rows import on_workers
 
 pytestmark = needs_mpi
 
-VERBS = """
-import json, sys
-import numpy as np
-import rankinite as rk
-
-comm = rk.mpi()
-rank, size = comm.rank, comm.size
-found = {
-    "sum": comm.sum(np.arange(3) + rank).tolist(),
-    "large": comm.sum(np.array([2**61 // size, 2**63 - 1], np.uint64)).tolist(),
-    "max": comm.max(np.array([float(rank), -float(rank)])).tolist(),
-    "root": comm.broadcast(np.full((2, 2), 7.5) if rank == size - 1 else None, size - 1).tolist(),
-    "all": [part.tolist() for part in comm.gather(np.arange(rank))],
-    "one": [part.tolist() for part in comm.gather(np.arange(rank, dtype=np.uint8), size - 1)],
-}
-blocks = np.arange(5 * 4).reshape(5, 4) * (rank + 1)
-first, last = rank * 5 // size, (rank + 1) * 5 // size
-own = comm.reduce_scatter(blocks, np.empty((last - first, 4), np.int64))
-found["own"] = own.tolist()
-found["calls"] = {verb: count.calls for verb, count in comm.traffic.by_verb.items()}
-found["bytes"] = comm.traffic.by_verb["sum"].bytes
-with open(f"{sys.argv[1]}/{rank}.json", "w") as file:
-    json.dump(found, file)
-"""
-
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8])
 def test_verbs(size, tmp_path):
-    code, _, err = run_script(size, VERBS, tmp_path, tmp_path)
+    code, _, err = run_script(size, verbs.script("rk.mpi()"), tmp_path, tmp_path)
     assert code == 0, err
-    found = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(size)]
-    ranks = sum(range(size))
-    everything = [row for each in found for row in each["own"]]
-    assert everything == (np.arange(20).reshape(5, 4) * (ranks + size)).tolist()
-    for rank, each in enumerate(found):
-        assert each["sum"] == [size * k + ranks for k in range(3)]
-        # Unsigned sums wrap around, as those of hashes must.
-        assert each["large"] == [2**61 // size * size, (2**63 - 1) * size % 2**64]
-        assert each["max"] == [size - 1, 0]
-        assert each["root"] == [[7.5, 7.5], [7.5, 7.5]]
-        assert each["all"] == [list(range(k)) for k in range(size)]
-        assert each["one"] == ([list(range(k)) for k in range(size)] if rank == size - 1 else [])
-        verbs = {"sum": 2, "max": 1, "broadcast": 1, "gather": 2, "reduce_scatter": 1}
-        assert each["calls"] == verbs and each["bytes"] == 40
+    verbs.check(size, tmp_path)
 
 
 TRAIN = """

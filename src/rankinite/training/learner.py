@@ -151,11 +151,12 @@ class Learner(MeasuredLearner):
             would have got from all data, bit for bit, unless they distribute trees.
         distribute : {"rows", "features", "trees"}
             What the workers share out. Rows: each passes the queries that it has, or None as X if
-            it has none; one without validation data may leave `valid` out. Features: each passes
-            all data, and looks for splits in its share of the features. Trees: data as for rows,
-            but each tree is grown by one worker on its own queries alone, and takes the steps that
-            all queries ask for. Next to nothing is told between workers, and the model is another
-            one for other shares of the data (Svore and Burges 2012, algorithm 3).
+            it has none; one without validation data may leave `valid` out, and pass None for a set
+            that it has no rows of. Features: each passes all data, and looks for splits in its
+            share of the features. Trees: data as for rows, but each tree is grown by one worker on
+            its own queries alone, and takes the steps that all queries ask for. Next to nothing is
+            told between workers, and the model is another one for other shares of the data (Svore
+            and Burges 2012, algorithm 3).
         select : {"sample", "full"}
             Whose tree joins the model, for ``distribute="trees"``: that of a worker drawn by how
             many rows it has, the only one to grow one then; or, of the trees that all of them
@@ -184,7 +185,7 @@ class Learner(MeasuredLearner):
             rows = None
             if X is not None or communicator.size == 1:
                 rows = training_data(X, y, qid, sample_weight, query_weight)
-            sets = agreed_sets(named_sets(valid), communicator)
+            sets = agreed_sets(named_sets(valid, communicator.size > 1), communicator)
             rows = agreed_share(rows, communicator, "the training data")
             self._fit(rows, sets, as_callbacks(callbacks), resume, communicator)
         return self

@@ -96,8 +96,13 @@ class WatchedSets:
         return EarlyStopping(rounds, self.leader.name, str(leading), leading.lower_is_better)
 
 
-def named_sets(valid: Dataset | Mapping[str, Dataset] | None) -> dict[str, Dataset]:
-    """What ``fit`` was given as `valid`, as sets by name."""
+def named_sets(
+    valid: Dataset | Mapping[str, Dataset] | None, of_a_share: bool = False
+) -> dict[str, Dataset]:
+    """What ``fit`` was given as `valid`, as sets by name.
+
+    A worker that has a share of the data may have no rows of some of them, which are None then.
+    """
     if valid is None:
         valid = {}
     sets = {"valid": valid} if isinstance(valid, Dataset) else valid
@@ -106,6 +111,8 @@ def named_sets(valid: Dataset | Mapping[str, Dataset] | None) -> dict[str, Datas
             f"valid must be a Dataset or a dict of Datasets by name, not a {type(valid).__name__}"
         )
     for name, rows in sets.items():
+        if rows is None and of_a_share:
+            continue
         if not isinstance(rows, Dataset) or (rows.y is None and rows.preferences is None):
             raise DataError(
                 f"the validation set {name!r} must be a Dataset with labels or preferences"
