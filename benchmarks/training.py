@@ -1,6 +1,7 @@
 """Training time per tree beside LightGBM, XGBoost and CatBoost, on rows like a web collection's.
 
     python benchmarks/training.py [--queries 6000] [--leaves 31 255] [--trees 20] [--repeats 3]
+                                  [--learners NAME ...]
 
 Every learner gets the same rows, bins, leaves, smallest leaf, learning rate and threads, and as
 far as it can the same pairs (`learners.py`). LightGBM runs in each of its settings that may be its
@@ -29,7 +30,7 @@ def measure(leaves: int, arguments: argparse.Namespace) -> list[Line]:
     with tempfile.TemporaryDirectory() as folder:
         train = learners.leave(web_like.dataset(arguments.queries), Path(folder) / "train.npz")
         test = learners.leave(web_like.dataset(500, seed=1), Path(folder) / "test.npz")
-        for name in learners.names():
+        for name in arguments.learners:
             runs[name] = learners.Learner(name, leaves, train, test)
             runs[name].wait()
     results = [
@@ -48,7 +49,10 @@ def measure(leaves: int, arguments: argparse.Namespace) -> list[Line]:
         print(f"{name:30}{ms[name]:10.1f}{ms[name] / ms['rankinite']:8.2f}{ndcg:10.4f}", flush=True)
     lines = []
     for peer, bar in PEERS.items():
-        best = min((name for name in runs if name.startswith(peer)), key=lambda name: ms[name])
+        of_peer = [name for name in runs if name.startswith(peer)]
+        if not of_peer:
+            continue
+        best = min(of_peer, key=lambda name: ms[name])
         lines += [
             Line(
                 f"training, {leaves} leaves: {own}",
@@ -57,7 +61,8 @@ def measure(leaves: int, arguments: argparse.Namespace) -> list[Line]:
                 f"{ms[best] / ms[own]:.2f}",
                 f"{bar}",
             )
-            for own in learners.RANKINITE_SETTINGS
+            for own in runs
+            if own in learners.RANKINITE_SETTINGS
         ]
     return lines
 
@@ -68,6 +73,8 @@ def main() -> None:
     parser.add_argument("--leaves", type=int, nargs="+", default=[31, 255])
     parser.add_argument("--trees", type=int, default=20)
     parser.add_argument("--repeats", type=int, default=3)
+    names = learners.names()
+    parser.add_argument("--learners", nargs="+", choices=names, default=names)
     arguments = parser.parse_args()
     print(f"{arguments.queries:,} queries of 120 documents, {learners.THREADS} threads")
     report([line for leaves in arguments.leaves for line in measure(leaves, arguments)])

@@ -22,9 +22,13 @@ def histogram_by_loops(problem, rows):
     return sums.reshape(n_blocks, 16 * 256)
 
 
-def kernel_splits(problem, rows, allowed=None):
-    """Gain, bin and missing direction of every feature."""
+def kernel_splits(problem, rows, allowed=None, n_parts=None):
+    """Gain, bin and missing direction of every feature.
+
+    By default each feature is searched by itself, and none is left behind by a better one.
+    """
     n_features = problem.bins.shape[1]
+    n_parts = 2 * n_features if n_parts is None else n_parts
     histogram = histogram_by_loops(problem, rows)
     gains, bins = np.full((2, n_features), -1.0), np.zeros((2, n_features), np.uint8)
     missing_left = np.zeros((2, n_features), np.bool_)
@@ -39,13 +43,14 @@ def kernel_splits(problem, rows, allowed=None):
         np.asarray(problem.n_bins),
         np.stack([allowed, allowed]),
         Limits(float(problem.least), problem.l2),
-        np.empty((3, N_SCRATCH, 256)),
+        np.empty((n_parts, N_SCRATCH, 256)),
         gains,
         bins,
         missing_left,
         features,
     )
-    assert gains[0].tobytes() == gains[1].tobytes()
+    if n_parts % 2 == 0:  # both siblings are cut into the same parts
+        assert gains[0].tobytes() == gains[1].tobytes()
     assert features.tolist() == np.argmax(gains, axis=1).tolist()
     return gains[0], bins[0], missing_left[0]
 
@@ -57,6 +62,14 @@ def assert_equals_search(problem, rows):
         assert gains[feature] == (0.0 if best is None else best.gain)
         if best is not None:
             assert (bins[feature], missing_left[feature]) == (best.bin, best.missing_left)
+    # With several features a part the best one is the same; others may be left behind.
+    chosen = np.argmax(gains)
+    for n_parts in (1, 2, 3, 4):
+        other_gains, *others = kernel_splits(problem, rows, n_parts=n_parts)
+        assert np.argmax(other_gains) == chosen
+        assert other_gains[chosen] == gains[chosen]
+        assert [each[chosen] for each in others] == [bins[chosen], missing_left[chosen]]
+        assert ((other_gains == gains) | (other_gains == 0.0)).all()
 
 
 @settings(deadline=None, max_examples=60, derandomize=True)

@@ -11,6 +11,8 @@ from rankinite.trees._histogram_kernels import N_BINS
 
 # Rows of the scratch of a scan: the cells left of every split, and the gains.
 N_SCRATCH = 2
+# A gain is looked at if it may be above another, whatever both were rounded to.
+NEARLY = 1.0 - 2.0**-40
 
 
 class Limits(NamedTuple):
@@ -62,16 +64,37 @@ def _gains(halves, n_bins, sum_total, mass_total, limits, gains):
     halves : ndarray of int32
         The cells on the left, mass and sum in turns.
     """
-    l2, least = limits.l2, limits.min_mass
+    least = limits.min_mass
     for b in range(np.uint64(n_bins)):
-        mass = float(halves[np.uint64(2) * b])
-        left = float(halves[np.uint64(2) * b + np.uint64(1)])
-        rest, right = mass_total - mass, sum_total - left
-        mass_left, mass_right = mass + l2, rest + l2
-        difference = left * mass_right - right * mass_left
-        held_back = l2 * (left * left * mass_right + right * right * mass_left)
-        gain = (difference * difference - held_back) / (mass_left * mass_right)
-        gains[b] = gain if min(mass, rest) >= least else 0.0
+        above, below, lighter = _fraction(halves, b, sum_total, mass_total, limits)
+        gains[b] = above / below if lighter >= least else 0.0
+
+
+@kernel(inline="always")
+def _fraction(halves, b, sum_total, mass_total, limits):
+    """The gain of a split at a bin as a fraction, and the mass of its lighter side."""
+    l2 = limits.l2
+    mass = float(halves[np.uint64(2) * b])
+    left = float(halves[np.uint64(2) * b + np.uint64(1)])
+    rest, right = mass_total - mass, sum_total - left
+    mass_left, mass_right = mass + l2, rest + l2
+    difference = left * mass_right - right * mass_left
+    held_back = l2 * (left * left * mass_right + right * right * mass_left)
+    return difference * difference - held_back, mass_left * mass_right, min(mass, rest)
+
+
+@kernel()
+def _may_be_above(halves, n_bins, sum_total, mass_total, limits, gain):
+    """Whether the gain of a split at some bin may be above this one.
+
+    Most features of a node are left behind by one before them: to know that takes no division.
+    """
+    least, bar = limits.min_mass, gain * NEARLY
+    found = np.int64(0)
+    for b in range(np.uint64(n_bins)):
+        above, below, lighter = _fraction(halves, b, sum_total, mass_total, limits)
+        found |= np.int64((above > bar * below) & (lighter >= least))
+    return found != 0
 
 
 @kernel()
@@ -93,8 +116,10 @@ def _first_best(gains, n_bins):
 
 
 @kernel()
-def _scan(cells, n_bins, total, limits, scratch):
+def _scan(cells, n_bins, total, limits, to_beat, scratch):
     """The best split of one feature: (gain, bin, whether missing rows go left).
+
+    The gain is without its factor 1/M, and 0 if there is none above `to_beat`.
 
     One pass with the missing rows on the right, one with them on the left. With no missing rows
     a split at the last bin leaves the right side empty; with missing rows it separates those from
@@ -107,14 +132,17 @@ def _scan(cells, n_bins, total, limits, scratch):
     best, best_bin, missing_left = 0.0, 0, False
     for direction in range(2 if missing != 0 else 1):
         _add_from_left(cells, n_bins, missing if direction == 1 else np.int64(0), lefts)
+        bar = max(best, to_beat)
+        if not _may_be_above(halves, n_bins, sum_total, mass_total, limits, bar):
+            continue
         _gains(halves, n_bins, sum_total, mass_total, limits, gains)
         b = _first_best(gains, n_bins)
-        if b >= 0 and gains[b] > best:
+        if b >= 0 and gains[b] > bar:
             best, best_bin = gains[b], b
             missing_left = direction == 1
             if missing == 0:
                 missing_left = 2 * halves[2 * b] > mass_total
-    return best / (mass_total + limits.l2), best_bin, missing_left
+    return best, best_bin, missing_left
 
 
 @kernel()
@@ -162,8 +190,9 @@ def best_splits(
     """The best split of each feature and the best of those, in one node or two siblings at once.
 
     Rows with a bin up to ``bins[k, f]`` go left; missing ones go left if ``missing_left[k, f]``.
-    A feature without a split gets the gain 0. Of equal splits the lowest bin wins, and missing
-    rows go right before left; where no row of the node is missing they follow the heavier side.
+    A feature without a split gets the gain 0, and so may one that is not the best. Of equal splits
+    the lowest bin wins, and missing rows go right before left; where no row of the node is missing
+    they follow the heavier side.
 
     Parameters
     ----------
@@ -191,6 +220,8 @@ def best_splits(
     for part in prange(n_parts):
         # Neighbours, so that no two threads write to one line of the cache.
         last = (part + 1) * n_nodes * n_features // n_parts
+        # The best gain of a node among the features that this part has seen.
+        best, best_node = 0.0, 0
         for unit in range(part * n_nodes * n_features // n_parts, last):
             node = unit // n_features
             feature = unit % n_features
@@ -201,10 +232,16 @@ def best_splits(
                 cells = second[block, first_cell : first_cell + N_BINS]
                 if subtract:
                     _take_away(part_of_it, cells, n_bins[feature])
+            if node != best_node:
+                best, best_node = 0.0, node
+            own_total = other_total if node == 1 else total
             gain, b, goes_left = 0.0, 0, False
             if allowed[node, feature]:
-                own_total = other_total if node == 1 else total
-                gain, b, goes_left = _scan(cells, n_bins[feature], own_total, limits, scratch[part])
+                gain, b, goes_left = _scan(
+                    cells, n_bins[feature], own_total, limits, best, scratch[part]
+                )
+                best = max(best, gain)
+                gain /= float(np.int32(own_total)) + limits.l2
             gains[node, feature] = gain
             bins[node, feature] = b
             missing_left[node, feature] = goes_left

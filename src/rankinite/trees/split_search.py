@@ -26,7 +26,7 @@ from rankinite.trees.fixed_point import MASS_BITS
 # Below this many rows the parts of a node are not worth a second thread.
 ROWS_A_PART = 4096
 # Parts of the search for splits, for each thread: they are not equally long.
-SEARCHES_A_THREAD = 8
+SEARCHES_A_THREAD = 4
 MASS_MASK = (1 << MASS_BITS) - 1
 
 
