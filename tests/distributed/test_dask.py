@@ -133,6 +133,11 @@ def test_scores_are_collections_like_the_rows(client):
     assert np.array_equal(scores.to_numpy(), ranker.model_.predict(asked))
     few = ranker.predict(lazy(asked, 3), n_rounds=2).compute()
     assert np.array_equal(few, ranker.model_.predict(asked, n_rounds=2))
+    # What is wrong is told before anything is computed.
+    with pytest.raises(rk.DataError, match="f3"):
+        ranker.predict(lazy(asked.drop(columns="f3"), 3))
+    with pytest.raises(rk.ParameterError, match="n_rounds"):
+        ranker.predict(lazy(asked, 3), n_rounds=100)
 
     # An array of a frame does not know its lengths.
     X, y, qid = (
@@ -142,6 +147,8 @@ def test_scores_are_collections_like_the_rows(client):
     unnamed = on_dask("MART", client=client, **SOME).fit(X, y, qid=qid)
     found = unnamed.predict(da.from_array(valid.X, chunks=(40, 3)))
     assert isinstance(found, da.Array) and found.shape == (valid.n_rows,)
+    with pytest.raises(rk.DataError, match="20"):
+        unnamed.predict(da.from_array(valid.X[:, :4]))
     assert np.array_equal(found.compute(), rk.MART(**SOME).fit(train).predict(valid))
 
 

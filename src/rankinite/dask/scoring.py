@@ -23,10 +23,14 @@ def scores(model: Ranker, X: Any, n_rounds: int | None) -> Any:
     single = copy.copy(model).set_params(n_threads=1)
     # One task of its own, not a copy in every one.
     held = dask.delayed(single, pure=False, traverse=False)
+    # What is wrong with the columns or `n_rounds` is told now, by a row of their kinds, and not in
+    # the logs of the workers.
     if isinstance(X, dd.DataFrame):
+        _of_block(X._meta_nonempty, single, n_rounds)
         meta = pd.Series(dtype=np.float64, name=_NAME)
         return X.map_partitions(_of_frame, held, n_rounds, meta=meta, enforce_metadata=False)
     if isinstance(X, da.Array) and X.ndim == 2:
+        _of_block(np.zeros((1, X.shape[1]), X.dtype), single, n_rounds)
         return X.rechunk({1: -1}).map_blocks(
             _of_block, held, n_rounds, drop_axis=1, dtype=np.float64, meta=np.empty(0)
         )

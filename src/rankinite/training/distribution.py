@@ -44,7 +44,7 @@ class Distribution:
         elif self.overlap >= n_workers:
             raise ParameterError(
                 f"overlap={self.overlap} is the shares of so many other workers, and there are "
-                f"{n_workers - 1} others: lower it, or start more workers"
+                f"only {n_workers} workers: lower it, or start more"
             )
         elif self.select == "full" and 0 < self.overlap == n_workers - 1:
             raise ParameterError(
