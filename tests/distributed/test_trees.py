@@ -309,7 +309,7 @@ def options_refused(size, **options):
 def test_options_that_cannot_be_are_refused():
     assert "select must be one of 'sample', 'full'" in options_refused(2, select="best")
     assert "overlap must be a whole number at least 0" in options_refused(2, overlap=0.5)
-    assert "and there are 1 others" in options_refused(2, overlap=2)
+    assert "and the number of all is 2" in options_refused(2, overlap=2)
     assert "gives each of 3 workers all queries" in options_refused(3, overlap=2, select="full")
     found = options_refused(2, distribute="rows", select="full")
     assert "select='full' is about trees that workers grow by themselves" in found
@@ -318,7 +318,7 @@ def test_options_that_cannot_be_are_refused():
     assert "a RankNet cannot be trained by several workers" in found
     found = options_refused(2, learner=rk.LambdaMART(step="line_search"))
     assert "step='line_search' searches all" in found
-    with pytest.raises(rk.ParameterError, match="and there are 0 others"):
+    with pytest.raises(rk.ParameterError, match="and the number of all is 1"):
         rk.LambdaMART(**SOME).fit(data()[0], distribute="trees", overlap=1)
 
     def differ(communicator):
