@@ -43,8 +43,8 @@ class Distribution:
                     )
         elif self.overlap >= n_workers:
             raise ParameterError(
-                f"overlap={self.overlap} asks for the shares of so many other workers, and the number "
-                f"of all is {n_workers}: lower it, or start more workers"
+                f"overlap={self.overlap} asks for the shares of so many other workers, and the "
+                f"number of all is {n_workers}: lower it, or start more workers"
             )
         elif self.select == "full" and 0 < self.overlap == n_workers - 1:
             raise ParameterError(
