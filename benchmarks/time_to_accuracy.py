@@ -1,6 +1,7 @@
 """Time until the validation NDCG@10 is reached that LightGBM has after 100 trees.
 
     python benchmarks/time_to_accuracy.py [--leaves 31] [--trees 100] [--repeats 3]
+                                          [--learners NAME ...]
 
 5,000 queries of `web_like.py` to train and 1,000 to validate. Nobody evaluates while the clock
 runs: the scores after every tree are computed afterwards. A learner of ours that does not get
@@ -23,14 +24,14 @@ from lines import Line, report
 N_QUERIES = (5000, 1000)
 
 
-def measure(leaves: int, trees: int, repeats: int) -> list[Line]:
+def measure(leaves: int, trees: int, repeats: int, names: list[str]) -> list[Line]:
     runs = {}
     rows = web_like.dataset(sum(N_QUERIES))
     with tempfile.TemporaryDirectory() as folder:
         first, rest = rows.select_queries(range(N_QUERIES[0])), range(N_QUERIES[0], sum(N_QUERIES))
         train = learners.leave(first, Path(folder) / "train.npz")
         valid = learners.leave(rows.select_queries(rest), Path(folder) / "valid.npz")
-        for name in (*learners.LIGHTGBM_SETTINGS, *learners.RANKINITE_SETTINGS):
+        for name in names:
             runs[name] = learners.Learner(name, leaves, train, valid)
             runs[name].wait()
     results = []
@@ -49,10 +50,10 @@ def measure(leaves: int, trees: int, repeats: int) -> list[Line]:
         run.close()
     times = {name: np.median([result[name].times for result in results], axis=0) for name in runs}
     lines = []
-    for name in learners.LIGHTGBM_SETTINGS:
+    for name in (name for name in names if name in learners.LIGHTGBM_SETTINGS):
         goal, seconds = results[0][name].ndcgs[-1], float(times[name][-1])
         print(f"\n{leaves} leaves: {name} has {goal:.4f} after {seconds:.1f} s")
-        for own in learners.RANKINITE_SETTINGS:
+        for own in (name for name in names if name in learners.RANKINITE_SETTINGS):
             there = np.flatnonzero(np.array(results[0][own].ndcgs) >= goal)
             if len(there) == 0:
                 print(f"  {own:20} does not get there", flush=True)
@@ -78,12 +79,14 @@ def main() -> None:
     parser.add_argument("--leaves", type=int, nargs="+", default=[31])
     parser.add_argument("--trees", type=int, default=100)
     parser.add_argument("--repeats", type=int, default=3)
+    names = [*learners.LIGHTGBM_SETTINGS, *learners.RANKINITE_SETTINGS]
+    parser.add_argument("--learners", nargs="+", choices=names, default=names)
     arguments = parser.parse_args()
     report(
         [
             line
             for leaves in arguments.leaves
-            for line in measure(leaves, arguments.trees, arguments.repeats)
+            for line in measure(leaves, arguments.trees, arguments.repeats, arguments.learners)
         ]
     )
 
