@@ -177,3 +177,16 @@ def test_a_client_that_gives_up_ends_the_training(client, tmp_path):
     time.sleep(1)
     assert sorted(path.name for path in tmp_path.iterdir()) == seen
     assert len(seen) < 100
+
+
+def test_what_workers_were_to_do_can_be_forgotten_and_the_client_stays(client):
+    """Also tasks that nobody holds, between two that somebody does."""
+    from rankinite.dask.crew import Crew
+
+    crew = Crew(client, sorted(client.nthreads()))
+    first = crew.submit(0, time.sleep, 3)
+    last = crew.submit(1, str, crew.submit(1, str, first))
+    crew.dismiss()
+    assert crew.results([crew.submit(1, max, 1, 2)]) == [2]
+    with pytest.raises(rk.WorkerError, match="the scheduler has forgotten"):
+        crew.results([last])

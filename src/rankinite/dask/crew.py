@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from typing import Any
 
 from dask.delayed import Delayed
@@ -54,10 +56,14 @@ class Crew:
     def dismiss(self) -> None:
         """Forget all that these workers were to do, and for which workers it was meant.
 
-        Otherwise Dask would compute what others need of it where it was meant to be.
+        Otherwise Dask would compute what others need of it where it was meant to be. One by one and
+        the last ones first: the scheduler closes the connection to a client that cancels a task
+        before one that needs it, if nobody holds that one any more.
         """
-        held = [future for given in self._given if (future := given()) is not None]
-        self.client.cancel(held, force=True)
+        for given in reversed(self._given):
+            future = given()
+            if future is not None:
+                self.client.cancel([future], force=True)
 
     def _noted(self, futures: list[Future]) -> list[Future]:
         self._given.extend(map(weakref.ref, futures))
@@ -77,9 +83,11 @@ class Crew:
 
         Tasks of a worker that is gone stay pending in Dask for ever.
         """
-        while any(future.status == "pending" for future in futures):
-            self.refuse_gone()
+        while True:
             wait_a_while(futures)
+            if all(future.status != "pending" for future in futures):
+                break
+            self.refuse_gone()
         return self.client.gather(list(futures))
 
     def refuse_gone(self) -> None:
@@ -92,12 +100,15 @@ class Crew:
 def wait_a_while(futures: Sequence[Future]) -> None:
     """Wait until one of the tasks that are pending ends, for a moment at most."""
     pending = [future for future in futures if future.status == "pending"]
-    if not pending:
-        return
-    try:
-        wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
-    except TimeoutError:
-        return
+    # A task that is cancelled is told by its status or, if that happens meanwhile, by an error.
+    with suppress(TimeoutError, CancelledError):
+        if pending:
+            wait(pending, timeout=POLL, return_when="FIRST_COMPLETED")
+    if any(future.status == "cancelled" for future in futures):
+        raise LostError(
+            "the scheduler has forgotten what the workers were to do: it was started anew, or the "
+            "connection to it was lost"
+        )
 
 
 def lost(crew: Crew, gone: Sequence[int]) -> str:
