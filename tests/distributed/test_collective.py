@@ -1,5 +1,6 @@
 """Workers by XGBoost's collective: the verbs, the same files, and what becomes of errors."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -110,6 +111,52 @@ def test_an_error_on_one_ends_the_training_on_all(tmp_path):
         lost = f"LostWorkersError: worker {rank} of 3 has lost the others"
         assert ("DataError: my own mistake" if rank == 1 else lost) in err, err
         assert "Traceback" not in err
+
+
+LEAVES = """
+import json, sys
+import numpy as np
+import rankinite as rk
+from rankinite.distributed import LostWorkersError
+
+for places in json.loads(sys.argv[1]):
+    comm = rk.collective(places, timeout=5)
+    try:
+        for i in range(200):
+            comm.sum(np.ones(3, np.int64))
+        if comm.rank == 1:
+            comm.abort(KeyError("enough"))
+        while True:
+            comm.sum(np.ones(3, np.int64))
+    except KeyError:
+        print("left")
+    except LostWorkersError:
+        comm.close()
+        print("lost")
+"""
+
+
+def test_a_worker_that_goes_in_the_midst_of_a_sum_is_missed_by_all(tmp_path):
+    """XGBoost's own verb then never returns on some, each second or third time."""
+    trackers = [Tracker(3, "127.0.0.1") for _ in range(8)]
+    path = tmp_path / "job.py"
+    path.write_text(LEAVES, encoding="utf-8")
+    jobs = [
+        subprocess.Popen(
+            [sys.executable, path, json.dumps([each.arguments(rank) for each in trackers])],
+            env=of_a_process(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(3)
+    ]
+    ended = [finish(job, 120) for job in jobs]
+    for tracker in trackers:
+        tracker.stop()
+    for rank, (code, out, err) in enumerate(ended):
+        said = [line for line in out.splitlines() if "got rank" not in line]
+        assert (code, said) == (0, ["left" if rank == 1 else "lost"] * 8), (out, err)
 
 
 @pytest.mark.parametrize(

@@ -2,27 +2,39 @@
 
 It has two verbs, a broadcast and an all-reduce; the others are made of them. A tracker tells the
 workers of each other (``xgboost.tracker.RabitTracker``); from then on each has a connection to
-every other. What holds a worker's connections is bound to the thread that has made them, so all
-verbs must be called from there.
+every other. XGBoost binds a worker's connections to the thread that has made them, so a thread of
+the communicator's own calls its verbs.
+
+A verb of XGBoost 3.2 may never return after another worker has gone: if the end of a connection
+is seen between two rounds of a ring, its `Loop::Block` ends the thread that serves the connections
+and then waits for it. So whoever waits for a verb looks at times whether its threads are there.
+The connections of one to which this has happened stay open until its process ends; others that
+wait for it learn of it by their timeout.
 """
 
 from __future__ import annotations
 
 import os
+import time
 import warnings
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
 from rankinite.distributed.communicator import Communicator, share_of
+from rankinite.distributed.own_thread import OwnThread
 from rankinite.errors import ParameterError, WorkerError
 
 # Seconds without a word of the others after which they count as lost. It must be longer than the
 # longest that a worker is silent, while it compiles kernels or bins its rows.
 TIMEOUT = 300
+# Seconds between two looks at a verb that has not returned, and those to say goodbye.
+_LOOK = 0.25
+_GOODBYE = 5.0
 _NEEDED = ("dmlc_tracker_uri", "dmlc_tracker_port")
 _FROM_LAUNCHERS = (*_NEEDED, "dmlc_task_id")
 
@@ -32,7 +44,7 @@ class LostWorkersError(WorkerError):
 
 
 class Collective(Communicator):
-    """The communicator of a worker of an XGBoost collective, in the thread that makes it.
+    """The communicator of a worker of an XGBoost collective.
 
     Parameters
     ----------
@@ -51,9 +63,16 @@ class Collective(Communicator):
         self._collective, self._error, self._timeout = collective, XGBoostError, timeout
         self._is_open = False
         self.rank, self.size = 0, 0
-        self._try(collective.init, **{"dmlc_timeout": timeout, **arguments})
+        self._thread = OwnThread()
+        try:
+            self._try(collective.init, **{"dmlc_timeout": timeout, **arguments})
+        except BaseException:
+            self._thread.end()
+            raise
         self._is_open = True
-        self.rank, self.size = collective.get_rank(), collective.get_world_size()
+        self._n_threads = self._thread.n_threads()
+        self.rank = self._try(collective.get_rank)
+        self.size = self._try(collective.get_world_size)
 
     def __enter__(self) -> Self:
         return self
@@ -75,8 +94,8 @@ class Collective(Communicator):
             return
         # Whoever hears from all others here knows that they have nothing left to read but this,
         # and may go: one that is not heard to the end then fails here, where it means nothing.
-        with suppress(self._error):
-            self._collective.allreduce(np.zeros(1, np.uint8), self._collective.Op.MAX)
+        with suppress(LostWorkersError):
+            self._all_reduced(np.zeros(1, np.uint8), self._collective.Op.MAX)
         self._hang_up()
 
     def abort(self, error: BaseException) -> NoReturn:
@@ -88,26 +107,44 @@ class Collective(Communicator):
         raise error
 
     def _hang_up(self) -> None:
-        if self._is_open:
-            self._is_open = False
-            # The tracker, which wants to be told, may be gone; the connections are closed anyway.
-            with suppress(self._error), warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self._collective.finalize()
+        if not self._is_open:
+            return
+        self._is_open = False
+        waits = not self._thread.is_busy  # one that is may be so for ever
+        goodbye = self._thread.ask(self._collective.finalize)
+        self._thread.end()
+        # The tracker, which wants to be told, may be gone; the connections are closed anyway.
+        with suppress(self._error, TimeoutError), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            goodbye.result(_GOODBYE if waits else 0)
 
     def _try(self, verb: Any, *values: Any, **options: Any) -> Any:
-        try:
-            return verb(*values, **options)
-        except self._error as error:
-            late = "timeout" in str(error).lower() or "timed out" in str(error).lower()
-            what = (
-                f"has not heard of the others for {self._timeout} seconds: one of them is stopped "
-                "or has too much to do, or the network is down; give more time by timeout="
-                if late
-                else "has lost the others: one of them has failed or was ended"
-            )
-            who = f"worker {self.rank} of {self.size}" if self.size else "this worker"
-            raise LostWorkersError(f"{who} {what}") from None
+        answer = self._thread.ask(partial(verb, *values, **options))
+        # Each of its waits is limited by the timeout; more than two of them in a row are too many.
+        deadline = time.monotonic() + 2 * self._timeout
+        has_ended = False
+        while True:
+            try:
+                return answer.result(_LOOK)
+            except self._error as error:
+                text = str(error).lower()
+                raise self._lost(late="timeout" in text or "timed out" in text) from None
+            except TimeoutError:
+                if time.monotonic() > deadline:
+                    raise self._lost(late=True) from None
+                if has_ended:
+                    raise self._lost(late=False) from None
+                has_ended = self._is_open and self._thread.n_threads() < self._n_threads
+
+    def _lost(self, *, late: bool) -> LostWorkersError:
+        what = (
+            f"has not heard of the others for {self._timeout} seconds: one of them is stopped "
+            "or has too much to do, or the network is down; give more time by timeout="
+            if late
+            else "has lost the others: one of them has failed or was ended"
+        )
+        who = f"worker {self.rank} of {self.size}" if self.size else "this worker"
+        return LostWorkersError(f"{who} {what}")
 
     def _all_reduced(self, array: np.ndarray, operation: Any) -> np.ndarray:
         """The flat array of all workers' elements; `array` may lie in memory as it likes."""
@@ -166,8 +203,8 @@ class Collective(Communicator):
 def collective(arguments: Mapping[str, Any] | None = None, *, timeout: int = TIMEOUT) -> Collective:
     """The workers of an XGBoost collective, for ``fit(..., communicator=rankinite.collective())``.
 
-    To be called by each of them, and used in the thread that has called it. An error on one ends
-    the training on all; so does a worker that is killed.
+    To be called by each of them. An error on one ends the training on all; so does a worker that
+    is killed.
 
     Parameters
     ----------
