@@ -1,6 +1,7 @@
 """Whole trees: against the twin, against scikit-learn, and what stops them growing."""
 
 import itertools
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from rankinite._numba import threads
 from rankinite.order.row_keys import row_keys
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
+from rankinite.trees import grower as grower_module
 from rankinite.trees.scoring import leaves_of
 from rankinite.trees.split_search import ROWS_A_PART
 from tests.naive import trees as naive
@@ -53,16 +55,20 @@ def assert_equals_twin(grown, twin, binned, packed):
     max_leaf_nodes=st.sampled_from([2, 5, 9]),
     newton=st.booleans(),
     levels=st.sampled_from([1, 10_000]),
+    few_rows=st.sampled_from([0, 12, 1000]),
     seed=st.integers(0, 2**32),
 )
 def test_equals_growing_by_recomputation(
-    n, n_values, missing, min_samples_leaf, max_leaf_nodes, newton, levels, seed
+    n, n_values, missing, min_samples_leaf, max_leaf_nodes, newton, levels, few_rows, seed
 ):
     rng = np.random.default_rng(seed)
     binned = binned_of(integer_features(n, 4, n_values=n_values, missing=missing, seed=seed))
     lam = rng.integers(-levels, levels + 1, n)
     packed = packed_of(lam, rng.integers(0, 4, n) if newton else None)
-    grown = grow(binned, packed, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes)
+    with patch.object(grower_module, "FEW_ROWS", few_rows):
+        grown = grow(
+            binned, packed, min_samples_leaf=min_samples_leaf, max_leaf_nodes=max_leaf_nodes
+        )
     twin = naive.grow(problem_of(binned, packed, min_samples_leaf), max_leaf_nodes)
     assert_equals_twin(grown, twin, binned, packed)
 
@@ -98,6 +104,22 @@ def test_draws_equal_the_twin(newton):
         twin = naive.grow(problem, 8, rows_of, features_of)
         assert len(twin.splits) > 3
         assert_equals_twin(grown, twin, binned, packed)
+
+
+@pytest.mark.parametrize("max_depth", [None, 4])
+@pytest.mark.parametrize("max_leaf_nodes", [7, 60, 1000])
+def test_nodes_that_are_divided_before_their_turn_change_nothing(max_leaf_nodes, max_depth):
+    n = 3000
+    rng = np.random.default_rng(max_leaf_nodes)
+    binned = binned_of(integer_features(n, 20, n_values=40))
+    # Few values: many leaves have equal gains.
+    packed = packed_of(rng.integers(-2, 3, n), rng.integers(1, 3, n))
+    growth = {"max_leaf_nodes": max_leaf_nodes, "min_samples_leaf": 3, "max_depth": max_depth}
+    found = []
+    for few_rows, n_threads in itertools.product((0, 30, 800, n), (1, 2, 5)):
+        with patch.object(grower_module, "FEW_ROWS", few_rows), threads(n_threads):
+            found.append(arrays_of(grow(binned, packed, **growth)))
+    assert all(each == found[0] for each in found)
 
 
 def test_a_grower_used_before_grows_the_same_tree():

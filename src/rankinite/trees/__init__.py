@@ -10,7 +10,8 @@ from rankinite.trees.fixed_point import (
     pack_newton,
     sums_over_leaves,
 )
-from rankinite.trees.grower import Grower, GrowthParameters, share_of_words
+from rankinite.trees.grower import Grower, share_of_words
+from rankinite.trees.growth import GrowthParameters
 from rankinite.trees.scoring import (
     SERIAL_ROWS,
     add_grown_tree,

@@ -13,7 +13,7 @@ ROWS_AHEAD = 32
 
 
 @kernel()
-def _gather(cells, rows, gathered):
+def gather(cells, rows, gathered):
     for i in range(rows.shape[0]):
         gathered[i] = cells[rows[i]]
 
@@ -67,7 +67,7 @@ def _add_up(partial, block, sums):
 
 
 @kernel()
-def _add_part(words, rows, cells, sums):
+def add_part(words, rows, cells, sums):
     """The histogram of one part of the rows in one block; no `rows` means that all are there."""
     _clear(sums)
     if rows.shape[0] == 0:
@@ -106,13 +106,13 @@ def build_histogram(words, rows, cells, gathered, partial, histogram):
         for part in prange(n_parts):
             first = part * n // n_parts
             last = (part + 1) * n // n_parts
-            _gather(cells, rows[first:last], gathered[first:])
+            gather(cells, rows[first:last], gathered[first:])
     for unit in prange(n_parts * n_blocks):
         part = unit % n_parts
         block = unit // n_parts
         first = part * n // n_parts
         last = (part + 1) * n // n_parts
-        _add_part(
+        add_part(
             words[block, first if whole else 0 :],
             rows[first : first if whole else last],
             own[first:last],

@@ -29,7 +29,9 @@ def partition_rows(block, column, threshold, missing_left, rows, n_parts, left, 
         The number of rows that go left.
     """
     n = rows.shape[0]
-    goes_left = _sides(threshold, missing_left)
+    goes_left = sides_of_bins(threshold, missing_left)
+    if n_parts == 1:  # to ask other threads for help takes longer than most nodes do
+        return partition_alone(block, column, goes_left, rows, left, right)
     left_counts = np.empty(n_parts, np.int64)
     for part in prange(n_parts):
         first = part * n // n_parts
@@ -49,7 +51,16 @@ def partition_rows(block, column, threshold, missing_left, rows, n_parts, left, 
 
 
 @kernel()
-def _sides(threshold, missing_left):
+def partition_alone(block, column, goes_left, rows, left, right):
+    """As `partition_rows`, on the calling thread."""
+    n_left = _divide(block, column, goes_left, rows, left, right)
+    _copy(left, n_left, rows)
+    _copy(right, rows.shape[0] - n_left, rows[n_left:])
+    return np.int64(n_left)
+
+
+@kernel()
+def sides_of_bins(threshold, missing_left):
     """Which bins go left, as 0 and 1.
 
     Looked up, not compared: which way a row goes is a coin toss to the branch predictor.

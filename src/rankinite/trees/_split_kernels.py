@@ -116,7 +116,7 @@ def _first_best(gains, n_bins):
 
 
 @kernel()
-def _scan(cells, n_bins, total, limits, to_beat, scratch):
+def scan(cells, n_bins, total, limits, to_beat, scratch):
     """The best split of one feature: (gain, bin, whether missing rows go left).
 
     The gain is without its factor 1/M, and 0 if there is none above `to_beat`.
@@ -237,7 +237,7 @@ def best_splits(
             own_total = other_total if node == 1 else total
             gain, b, goes_left = 0.0, 0, False
             if allowed[node, feature]:
-                gain, b, goes_left = _scan(
+                gain, b, goes_left = scan(
                     cells, n_bins[feature], own_total, limits, best, scratch[part]
                 )
                 best = max(best, gain)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,51 +16,14 @@ import numpy as np
 from rankinite.binning import BinnedMatrix
 from rankinite.distributed import Communicator, total
 from rankinite.order.seeds import derive_seed, draw_without_replacement
-from rankinite.trees._histogram_kernels import N_BINS
 from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_rows, write_leaves
-from rankinite.trees._split_kernels import Limits
+from rankinite.trees.few_rows import FEW_ROWS, FewRows
 from rankinite.trees.fixed_point import Packed
+from rankinite.trees.growth import GrowthParameters
 from rankinite.trees.scoring import leaves_of
-from rankinite.trees.split_search import MASS_MASK, NO_SPLIT, Split, SplitSearch
+from rankinite.trees.split_search import NO_SPLIT, Split, SplitSearch
 from rankinite.trees.telling import thresholds_of
 from rankinite.trees.tree import GrownTree, Tree
-
-
-@dataclass(frozen=True)
-class GrowthParameters:
-    """How a tree grows; the names are those of the estimators.
-
-    `min_curvature_leaf` and `l2_regularization` count in `w_unit`, in which w grows with the
-    slope σ of the objective. Least squares has rows in the place of w.
-    """
-
-    max_leaf_nodes: int = 31
-    max_depth: int | None = None
-    min_samples_leaf: int = 20
-    min_curvature_leaf: float = 0.0
-    l2_regularization: float = 0.0
-    split: str = "least_squares"
-    row_fraction: float = 1.0
-    feature_fraction: float = 1.0
-    w_unit: float = 1.0
-
-    @property
-    def l2_of_steps(self) -> float:
-        """What is added to Σw of a leaf."""
-        return self.l2_regularization * self.w_unit
-
-    def limits(self, root: np.ndarray, n_rows: float, packed: Packed) -> Limits:
-        """For the search in the histograms of a tree, of which that of the root is given.
-
-        Rows count by their mass: one of `min_samples_leaf` is as much as the `n_rows` that the root
-        stands for have on average. So a few documents that matter may have a leaf of their own, and
-        many that hardly do may not.
-        """
-        unit = packed.w_scale * (self.w_unit if self.split == "newton" else 1.0)
-        # Every row has one bin of the first feature. A worker without features needs no limits.
-        mean = (int(root[:1, :N_BINS].sum()) & MASS_MASK) / max(n_rows, 1.0)
-        least = max(self.min_samples_leaf * mean, self.min_curvature_leaf * unit, 1.0)
-        return Limits(least, self.l2_regularization * unit)
 
 
 @dataclass
@@ -74,6 +38,8 @@ class _Node:
     depth: int = 0
     histogram: np.ndarray | None = None
     split: Split = NO_SPLIT
+    # Both children, with their splits, if the node was divided before its turn.
+    children: tuple[_Node, _Node] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -115,6 +81,11 @@ class Grower:
         self.n_rows = n_rows
         self.communicator = communicator
         self._search = SplitSearch(binned, communicator)
+        # What a node draws depends on its number, which it does not have before its turn.
+        draws = min(parameters.row_fraction, parameters.feature_fraction) < 1.0
+        self._few = None
+        if communicator.job.size == 1 and not draws:
+            self._few = FewRows(binned.mapper.n_bins, binned.blocks.shape[2])
         self._allowed = np.ones((2, binned.n_features), np.bool_)
         self._copied = np.empty(0, np.uint64)
         self._left = self._right = np.empty(0, np.uint32)
@@ -158,11 +129,19 @@ class Grower:
                 (left if node.is_left else right)[node.parent] = len(splits)
             left.append(~leaf)
             right.append(~len(leaves))
-            children = self._divide(node, rows, parent=len(splits), new_leaf=len(leaves))
+            goes_on = len(leaves) + 1 < self.parameters.max_leaf_nodes
+            if goes_on and node.children is None and self._has_few_rows(node):
+                self._divide_few([node, *self._next_few(heap, leaves)], rows, packed)
+            children = node.children or self._divide(node, rows)
+            for child in children:
+                child.parent = len(splits)
+            children[0].leaf, children[1].leaf = leaf, len(leaves)
             splits.append(node)
             leaves[leaf] = children[0]
             leaves.append(children[1])
-            if len(leaves) < self.parameters.max_leaf_nodes:
+            if node.children is not None:
+                self._push(children, heap)
+            elif goes_on:
                 self._open_children(node, *children, rows, packed, seed, heap)
             self._release(node)
         for node in leaves:
@@ -214,13 +193,52 @@ class Grower:
         for k, node in enumerate(nodes):
             self._allow_features(k, node, seed)
         self._find_splits(nodes, rows, packed, seed)
+        self._push(nodes, heap)
+        for node in nodes:
+            # Where every node draws rows of its own, no histogram tells anything about another.
+            draws = self.parameters.row_fraction < 1.0
+            if draws or node.split.gain == 0.0 or self._has_few_rows(node):
+                self._release(node)
+
+    def _push(self, nodes: Iterable[_Node], heap: list[tuple[float, int]]) -> None:
+        """Let these leaves wait for their turn, if they can be split."""
         for node in nodes:
             if node.split.gain > 0.0:
                 # Equal gains: the leaf with the smaller number first.
                 heapq.heappush(heap, (-node.split.gain, node.leaf))
-            # Where every node draws rows of its own, no histogram tells anything about another.
-            if node.split.gain == 0.0 or self.parameters.row_fraction < 1.0:
-                self._release(node)
+
+    def _has_few_rows(self, node: _Node) -> bool:
+        """Whether a node is divided, and its children searched, with others at once."""
+        return self._few is not None and node.n_rows <= FEW_ROWS and self._may_split(node, 1)
+
+    def _next_few(self, heap: list[tuple[float, int]], leaves: list[_Node]) -> list[_Node]:
+        """Nodes of few rows whose turn comes soon, as many as can be divided beside another."""
+        assert self._few is not None
+        soon = [heapq.heappop(heap) for _ in range(min(len(heap), 2 * self._few.most - 2))]
+        for entry in soon:
+            heapq.heappush(heap, entry)
+        nodes = [leaves[leaf] for _, leaf in soon]
+        found = [node for node in nodes if node.children is None and self._has_few_rows(node)]
+        return found[: self._few.most - 1]
+
+    def _divide_few(self, nodes: list[_Node], rows: np.ndarray, packed: Packed) -> None:
+        """Divide nodes of few rows, and find the splits of their children."""
+        assert self._few is not None
+        divided = self._few.divide(
+            self._words,
+            rows,
+            packed.cells,
+            [(node.start, node.stop) for node in nodes],
+            [node.split for node in nodes],
+            self._limits,
+            self._left,
+            self._right,
+            self._cells,
+        )
+        for node, (n_left, *splits) in zip(nodes, divided, strict=True):
+            node.children = self._children(node, n_left)
+            for child, split in zip(node.children, splits, strict=True):
+                child.split = split
 
     def _open_children(
         self,
@@ -286,10 +304,10 @@ class Grower:
             return total(len(drawn), self.communicator)
         return self._n_meant * self.parameters.row_fraction
 
-    def _may_split(self, node: _Node) -> bool:
-        """Whether a node may be divided, if its rows can be."""
+    def _may_split(self, node: _Node, further: int = 0) -> bool:
+        """Whether a node, or one so much further down, may be divided, if its rows can be."""
         deepest = self.parameters.max_depth
-        return deepest is None or node.depth < deepest
+        return deepest is None or node.depth + further < deepest
 
     def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
         """Draw the features that may split a node; none if it must stay a leaf."""
@@ -302,9 +320,7 @@ class Grower:
             node_seed = derive_seed(seed, node.number, "features")
             self._allowed[k, draw_without_replacement(n_features, n_drawn, node_seed)] = True
 
-    def _divide(
-        self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
-    ) -> tuple[_Node, _Node]:
+    def _divide(self, node: _Node, rows: np.ndarray) -> tuple[_Node, _Node]:
         split = node.split
         block, column = divmod(split.feature, self._blocks.shape[2])
         own = rows[node.start : node.stop]
@@ -318,10 +334,15 @@ class Grower:
             self._left,
             self._right,
         )
+        return self._children(node, n_left)
+
+    @staticmethod
+    def _children(node: _Node, n_left: int) -> tuple[_Node, _Node]:
+        """The children of a node; they have no number before it is their parent's turn."""
         middle, depth = node.start + n_left, node.depth + 1
         return (
-            _Node(node.leaf, node.start, middle, parent, True, depth),
-            _Node(new_leaf, middle, node.stop, parent, False, depth),
+            _Node(-1, node.start, middle, is_left=True, depth=depth),
+            _Node(-1, middle, node.stop, is_left=False, depth=depth),
         )
 
     def _tree(
