@@ -173,6 +173,7 @@ def bin_in_pieces(
         if source.may_widen:  # the features that other workers have are 0 here
             source.largest_index = max(source.largest_index, sample.n_features)
         mapper = mapper_from_sample(sample, max_bins, communicator)
+        del sample  # its memory is that of the bins now
     offsets, order = arrange(*survey.runs())
     filling = _Filling(source, mapper, survey.n_rows)
     for piece in source.pieces():
@@ -311,12 +312,11 @@ class _Survey:
             )
         self._kept.append((X, keys_of_rows[rows]))
         # Rows that have left the sample are dropped now and then: each time copies the others.
-        if sum(len(kept) for _, kept in self._kept) > 1.25 * sampling.SAMPLE_ROWS:
-            self._kept = [_only(X, kept, kept <= self._limit) for X, kept in self._kept]
-
-
-def _only(X: np.ndarray, keys: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return (X, keys) if chosen.all() else (X[chosen], keys[chosen])
+        if sum(len(kept) for _, kept in self._kept) > 1.1 * sampling.SAMPLE_ROWS:
+            del X
+            for k, (_, kept) in enumerate(self._kept):  # in turn: no second copy of all rows
+                chosen = kept <= self._limit
+                self._kept[k] = self._kept[k][0][chosen], kept[chosen]
 
 
 class _Filling:
