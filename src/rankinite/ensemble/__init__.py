@@ -3,6 +3,7 @@
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.folds import fold_numbers
+from rankinite.ensemble.probabilities import Probabilities
 from rankinite.ensemble.query_features import (
     out_of_fold,
     query_features,
@@ -13,6 +14,7 @@ from rankinite.ensemble.stacked import Stacked
 
 __all__ = [
     "Bagging",
+    "Probabilities",
     "Stacked",
     "augmented",
     "fold_numbers",
