@@ -116,7 +116,7 @@ def test_parameters_and_clone():
     assert model.get_params()["ranker__early_stopping"] == 2
     assert not hasattr(clone(model.fit(data())), "n_features_in_")
     assert not hasattr(model.ranker, "n_features_in_")
-    with pytest.raises(rk.ParameterError, match="has no parameter 'n_bags'; it has .*n_folds"):
+    with pytest.raises(rk.ParameterError, match=r"has no parameter 'n_bags'; it has .*n_folds"):
         rk.Bagging(rk.MART(), n_bags=3)
 
 

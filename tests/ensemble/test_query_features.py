@@ -1,5 +1,7 @@
 """Features of queries from scores, and scores that do not know their labels."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -25,7 +27,7 @@ def test_query_features_as_defined():
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     scores = rng.normal(size=offsets[-1])
     found = query_features(scores, offsets)
-    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+    for first, last in pairwise(offsets):
         own = scores[first:last]
         top = np.sort(own)[::-1][:3]
         expected = [own.max(), own.mean(), top.max(), top.mean()]
@@ -117,7 +119,7 @@ def test_folds_are_even_and_go_by_id():
     assert (weighed[weight == 0] == -1).all()
     rest = whole.select_queries(weight > 0)
     assert same(weighed[weight > 0], fold_numbers(rest, 7, 3))
-    with pytest.raises(rk.ParameterError, match="n_folds=31 needs as many queries, and .* 30"):
+    with pytest.raises(rk.ParameterError, match=r"n_folds=31 needs as many queries, and .* 30"):
         fold_numbers(whole, 31)
 
 
