@@ -6,6 +6,7 @@ import pytest
 import rankinite as rk
 from rankinite.data import FeatureRows, FeatureValues
 from tests.subjects import plain_rows, quiet, same, saved
+from tests.workers import found_by_workers
 
 
 def data(**more):
@@ -158,6 +159,37 @@ def test_resuming_on_grown_data(tmp_path):
     rk.LambdaMART(n_estimators=3).fit(grown).save(tmp_path / "half.rk")
     model = rk.LambdaMART(n_estimators=6).fit(grown, resume=tmp_path / "half.rk")
     assert saved(model, tmp_path) == saved(rk.LambdaMART(n_estimators=6).fit(grown), tmp_path)
+
+
+@pytest.mark.parametrize("distribute", ["rows", "features"])
+def test_workers_that_grow_their_own_shares(distribute, tmp_path):
+    whole = data()
+    expected = saved(rk.LambdaMART(n_estimators=3).fit(rk.augmented(whole, 0.6, 2)), tmp_path)
+
+    def work(communicator, queries):
+        own = whole if distribute == "features" else whole.select_queries(queries)
+        grown = rk.augmented(own, 0.6, 2)
+        ranker = rk.LambdaMART(n_estimators=3)
+        return ranker.fit(grown, communicator=communicator, distribute=distribute)
+
+    for model in found_by_workers([np.arange(0, 30, 2), np.arange(1, 30, 2)], work):
+        assert saved(model, tmp_path) == expected
+
+
+def test_workers_that_grow_trees_alone(tmp_path):
+    whole = data()
+
+    def trained(shape):
+        def work(communicator, queries):
+            grown = shape(rk.augmented(whole.select_queries(queries), 0.6, 2))
+            ranker = rk.LambdaMART(n_estimators=3)
+            return ranker.fit(grown, communicator=communicator, distribute="trees", overlap=1)
+
+        return found_by_workers([np.arange(0, 30, 2), np.arange(1, 30, 2)], work)
+
+    files = {saved(model, tmp_path) for shape in (lambda rows: rows, copied)
+             for model in trained(shape)}  # fmt: skip
+    assert len(files) == 1
 
 
 def test_bins_alone(tmp_path):

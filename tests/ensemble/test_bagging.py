@@ -73,6 +73,14 @@ def test_the_training_folds_are_augmented_and_the_watched_one_is_not():
         bag(augment={"times": 0}).fit(whole)
 
 
+def test_parts_of_a_query_stay_together():
+    grown = rk.augmented(data(), 0.5, 1)
+    with pytest.raises(rk.DataError, match=r"a document of query '\d+.*' is in two folds"):
+        bag().fit(grown)
+    folds = [int(qid.split(" (")[0]) % 3 for qid in grown.qids.tolist()]
+    assert len(bag().fit(grown, folds=folds).models_) == 3
+
+
 def test_out_of_fold_scores_are_in_the_callers_order_and_of_all_rows():
     X, y, qid = plain_rows()
     order = np.random.default_rng(0).permutation(len(y))
