@@ -69,7 +69,7 @@ def test_the_training_folds_are_augmented_and_the_watched_one_is_not():
     for wrong in ({"share": 0.5}, "aug70", 3):
         with pytest.raises(rk.ParameterError, match="augment must be a dict of the arguments"):
             bag(augment=wrong).fit(whole)
-    with pytest.raises(rk.ParameterError, match="in fold 0: times must be a whole number"):
+    with pytest.raises(rk.ParameterError, match="augment is wrong: times must be a whole"):
         bag(augment={"times": 0}).fit(whole)
 
 
