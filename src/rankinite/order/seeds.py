@@ -20,6 +20,7 @@ _STREAMS = {
     "importance": 7,
     "worker": 8,
     "selection": 9,
+    "sweep": 20,
 }
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Comparison, Evaluation, MeasuresLike, compare, evaluate, mean_value
 from rankinite.models import Estimator
 from rankinite.models.scores import scores_of
+from rankinite.training.run import Callback
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +106,11 @@ def cross_validate(
     named = _named(rankers)
     scores = {name: OutOfFold(data, getattr(each, "sigma", 1.0)) for name, each in named.items()}
     parts = []
-    for train, test in data.folds(n_folds, random_state):
-        parts.append(np.isin(data.qids, test.qids))
+    for fold in folds_of(data, n_folds, random_state):
+        parts.append(fold.queries)
         for name, ranker in named.items():
-            model = _trained(ranker, train, n_folds, random_state)
-            scores[name].put(parts[-1], scores_of(model, test))
+            model = fold.trained(ranker)
+            scores[name].put(fold.queries, scores_of(model, fold.test))
     evaluations = {n: evaluate(each, data, measures, blank=blank) for n, each in scores.items()}
     several = len(scores) > 1
     return CrossValidation(
@@ -116,6 +118,248 @@ def cross_validate(
         [{name: _means(each, part) for name, each in evaluations.items()} for part in parts],
         compare(scores, data, measures, blank=blank) if several else None,
     )
+
+
+class Fold:
+    """Some of the queries to test on, and the others to train on.
+
+    What it is asked for is selected once and kept, so that many rankers can be trained on it.
+
+    Parameters
+    ----------
+    data : Dataset
+    queries : ndarray of bool, shape (n_queries,)
+        Those to test on.
+    n_folds, random_state
+        Of `cross_validate`.
+    """
+
+    def __init__(
+        self, data: Dataset, queries: np.ndarray, n_folds: int, random_state: int | None
+    ) -> None:
+        self.queries = queries
+        self._data, self._n_folds, self._random_state = data, n_folds, random_state
+
+    @cached_property
+    def test(self) -> Dataset:
+        """The queries to test on."""
+        return self._data.select_queries(self.queries)
+
+    @cached_property
+    def train(self) -> Dataset:
+        """All others."""
+        return self._data.select_queries(~self.queries)
+
+    @cached_property
+    def watched(self) -> tuple[Dataset, Dataset]:
+        """The others in two parts: to learn from, and to watch, which is as large as a fold."""
+        if self._n_folds < 3:
+            raise ParameterError(
+                f"n_folds={self._n_folds} leaves no queries to watch for early_stopping: use 3 or "
+                "more"
+            )
+        train = self._data.select_queries(~self.queries)
+        return next(iter(train.folds(self._n_folds - 1, self._random_state)))
+
+    def trained(self, ranker: Any, callbacks: Sequence[Callback] = ()) -> Any:
+        """What a copy of the ranker, or the function, makes of the training queries.
+
+        The `callbacks` are for rankers that are trained in rounds.
+        """
+        if not isinstance(ranker, Estimator):
+            return ranker(self.train)
+        fresh: Any = ranker.__sklearn_clone__()
+        options: dict[str, Any] = {"callbacks": callbacks} if callbacks else {}
+        if not watches(ranker):
+            return fresh.fit(self.train, **options)
+        rest, valid = self.watched
+        return fresh.fit(rest, valid=valid, **options)
+
+
+def folds_of(data: Dataset, n_folds: int, random_state: int | None) -> Iterator[Fold]:
+    """The folds of a cross-validation: each query is a test query in one of them."""
+    for _, test in data.folds(n_folds, random_state):
+        yield Fold(data, np.isin(data.qids, test.qids), n_folds, random_state)
+
+
+def watches(ranker: Any) -> bool:
+    """Whether a ranker needs queries to watch while it learns from others."""
+    return bool(getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0))
+
+
+class OutOfFold:
+    """Scores of all documents, each by the model that has not seen its query.
+
+    Parameters
+    ----------
+    data : Dataset
+    sigma : float
+        Slope of the pair probability of the rankers, by which ``pair_log_loss`` is measured.
+    """
+
+    def __init__(self, data: Dataset, sigma: float) -> None:
+        self.sigma = sigma
+        self._sizes = data.query_sizes
+        self._scores = np.empty(data.n_rows)
+
+    def put(self, queries: np.ndarray, scores: np.ndarray) -> None:
+        """Take the scores of some queries' documents, in stored order."""
+        self._scores[np.repeat(queries, self._sizes)] = scores
+
+    def score_dataset(self, dataset: Queries) -> np.ndarray:
+        """The scores of the whole data, in stored order."""
+        return self._scores
+
+
+def _named(rankers: Any) -> dict[str, Any]:
+    if isinstance(rankers, Estimator) or callable(rankers):
+        rankers = {getattr(rankers, "__name__", type(rankers).__name__): rankers}
+    elif isinstance(rankers, Sequence) and not isinstance(rankers, str):
+        rankers = {str(number): ranker for number, ranker in enumerate(rankers, start=1)}
+    if not isinstance(rankers, Mapping) or not rankers:
+        raise ParameterError(
+            "cross_validate needs a ranker, or a dict of them by name, not "
+            f"{'an empty' if isinstance(rankers, Mapping) else 'a'} {type(rankers).__name__}"
+        )
+    for name, ranker in rankers.items():
+        if isinstance(ranker, type) or not (isinstance(ranker, Estimator) or callable(ranker)):
+            what = f"the class {ranker.__name__}" if isinstance(ranker, type) else repr(ranker)
+            raise ParameterError(
+                f"the ranker {name!r} is {what}: pass a ranker of rankinite, or a function from "
+                "the training data to something that scores"
+            )
+    return {str(name): ranker for name, ranker in rankers.items()}
+
+
+def _means(self, measure: str) -> list[tuple[str, float]]:
+        return [(ranker, each.means[measure]) for ranker, each in self.evaluations.items()]
+
+
+def cross_validate(
+    rankers: Any,
+    data: Dataset,
+    measures: MeasuresLike | None = None,
+    *,
+    n_folds: int = 5,
+    random_state: int | None = 0,
+    blank: str = "skip",
+) -> CrossValidation:
+    """Train rankers on a part of the queries and measure them on the others, fold by fold.
+
+    Parameters
+    ----------
+    rankers : ranker, or dict or sequence of them
+        A ranker is copied and trained in every fold; those of a sequence are called by their number
+        from 1. One with `early_stopping` (or `n_restarts`) watches a part of the training queries,
+        as large as a fold, and learns from the others. It may also be a function from the training
+        data to anything that scores.
+    data : Dataset
+    measures : str, Measure or sequence of them, optional
+        See `rankinite.evaluate`.
+    n_folds : int
+        Each query is a test query in one of them.
+    random_state : int or None
+        Of the shares of the folds; None draws other ones every time.
+    blank : {"skip", "zero", "one"}
+        What a blank query counts, see `rankinite.evaluate`.
+
+    Returns
+    -------
+    CrossValidation
+
+    Examples
+    --------
+    >>> import rankinite as rk
+    >>> data = rk.artificial(n_queries=40, n_docs=10, n_features=5)
+    >>> few, many = (rk.LambdaMART(n_estimators=n, min_samples_leaf=5) for n in (1, 20))
+    >>> found = rk.cross_validate({"few": few, "many": many}, data, n_folds=4)
+    >>> len(found.folds), found.comparison.rows[0].scorer
+    (4, 'many')
+    """
+    if not isinstance(data, Dataset):
+        raise DataError(f"cross_validate needs a Dataset, not a {type(data).__name__}")
+    named = _named(rankers)
+    scores = {name: OutOfFold(data, getattr(each, "sigma", 1.0)) for name, each in named.items()}
+    parts = []
+    for fold in folds_of(data, n_folds, random_state):
+        parts.append(fold.queries)
+        for name, ranker in named.items():
+            model = fold.trained(ranker)
+            scores[name].put(fold.queries, scores_of(model, fold.test))
+    evaluations = {n: evaluate(each, data, measures, blank=blank) for n, each in scores.items()}
+    several = len(scores) > 1
+    return CrossValidation(
+        evaluations,
+        [{name: _means(each, part) for name, each in evaluations.items()} for part in parts],
+        compare(scores, data, measures, blank=blank) if several else None,
+    )
+
+
+class Fold:
+    """Some of the queries to test on, and the others to train on.
+
+    What it is asked for is selected once and kept, so that many rankers can be trained on it.
+
+    Parameters
+    ----------
+    data : Dataset
+    queries : ndarray of bool, shape (n_queries,)
+        Those to test on.
+    n_folds, random_state
+        Of `cross_validate`.
+    """
+
+    def __init__(
+        self, data: Dataset, queries: np.ndarray, n_folds: int, random_state: int | None
+    ) -> None:
+        self.queries = queries
+        self._data, self._n_folds, self._random_state = data, n_folds, random_state
+
+    @cached_property
+    def test(self) -> Dataset:
+        """The queries to test on."""
+        return self._data.select_queries(self.queries)
+
+    @cached_property
+    def train(self) -> Dataset:
+        """All others."""
+        return self._data.select_queries(~self.queries)
+
+    @cached_property
+    def watched(self) -> tuple[Dataset, Dataset]:
+        """The others in two parts: to learn from, and to watch, which is as large as a fold."""
+        if self._n_folds < 3:
+            raise ParameterError(
+                f"n_folds={self._n_folds} leaves no queries to watch for early_stopping: use 3 or "
+                "more"
+            )
+        train = self._data.select_queries(~self.queries)
+        return next(iter(train.folds(self._n_folds - 1, self._random_state)))
+
+    def trained(self, ranker: Any, callbacks: Sequence[Callback] = ()) -> Any:
+        """What a copy of the ranker, or the function, makes of the training queries.
+
+        The `callbacks` are for rankers that are trained in rounds.
+        """
+        if not isinstance(ranker, Estimator):
+            return ranker(self.train)
+        fresh: Any = ranker.__sklearn_clone__()
+        options: dict[str, Any] = {"callbacks": callbacks} if callbacks else {}
+        if not watches(ranker):
+            return fresh.fit(self.train, **options)
+        rest, valid = self.watched
+        return fresh.fit(rest, valid=valid, **options)
+
+
+def folds_of(data: Dataset, n_folds: int, random_state: int | None) -> Iterator[Fold]:
+    """The folds of a cross-validation: each query is a test query in one of them."""
+    for _, test in data.folds(n_folds, random_state):
+        yield Fold(data, np.isin(data.qids, test.qids), n_folds, random_state)
+
+
+def watches(ranker: Any) -> bool:
+    """Whether a ranker needs queries to watch while it learns from others."""
+    return bool(getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0))
 
 
 class OutOfFold:
