@@ -44,9 +44,7 @@ class Content(NamedTuple):
         return cls(data.select_queries(order), told)
 
 
-def _of_bins(
-    data: Dataset, columns: list[np.ndarray], by_pairs: bool
-) -> tuple[np.ndarray, str]:
+def _of_bins(data: Dataset, columns: list[np.ndarray], by_pairs: bool) -> tuple[np.ndarray, str]:
     binned = data.features.bins(data.features.mapper(255, _no_sample).max_bins, _no_sample)
     if by_pairs and data.preferences is not None:
         keys = row_keys_with_pairs(binned, data.preferences)

@@ -77,9 +77,7 @@ class Declaration:
 
     def with_fixed(self, fixed: Mapping[str, Any]) -> Declaration:
         """The same with more fixed parameters; those of the space are no longer swept."""
-        return replace(
-            self, fixed={**self.fixed, **fixed}, space=self.space.without(set(fixed))
-        )
+        return replace(self, fixed={**self.fixed, **fixed}, space=self.space.without(set(fixed)))
 
     def make_ranker(self) -> Learner:
         """The ranker with what is fixed; it learns the measure, unless it is told otherwise."""

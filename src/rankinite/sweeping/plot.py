@@ -24,7 +24,8 @@ def draw(found: Sweep, path: str | os.PathLike[str]) -> None:
     n_rows = -(-len(names) // n_columns)
     figure = new_figure(3.1 * n_columns, 2.4 * n_rows + 0.5)
     figure.suptitle(
-        f"{found.measure} {best.value:.4f}, the best of {len(found.trials)} trials", parse_math=False
+        f"{found.measure} {best.value:.4f}, the best of {len(found.trials)} trials",
+        parse_math=False,
     )
     panels = figure.subplots(n_rows, n_columns, squeeze=False, sharey=True).ravel()
     for panel in panels[len(names) :]:

@@ -85,8 +85,8 @@ early_stopping = 50
 n_hidden = [0, 5, 10, 15]
 learning_rate = { low = 1e-4, high = 1e-2, log = true, points = 5 }
 """,
-    # Gao et al. 2009, sections 5.1 and 5.2: the shrinkage ν and the number of rounds M are chosen on
-    # validation data. They came to ν = 0.5 and M = 500; what else was tried is not listed.
+    # Gao et al. 2009, sections 5.1 and 5.2: the shrinkage ν and the number of rounds M are chosen
+    # on validation data. They came to ν = 0.5 and M = 500; what else was tried is not listed.
     "lambdaboost-002": """
 ranker = "lambdaboost"
 sampler = "grid"
@@ -98,8 +98,8 @@ early_stopping = 100
 [space]
 learning_rate = [0.05, 0.1, 0.2, 0.5, 1.0]
 """,
-    # Gao et al. 2009, sections 5.2 and 5.3: ν and L, which came to 0.5 and 20; against noise shallow
-    # trees, and shares of the documents and features that are drawn at every node.
+    # Gao et al. 2009, sections 5.2 and 5.3: ν and L, which came to 0.5 and 20; against noise
+    # shallow trees, and shares of the documents and features that are drawn at every node (0.7).
     "lambdasmart-002": """
 ranker = "lambdamart"
 sampler = "random"

@@ -71,7 +71,7 @@ class Sweep:
 
     @property
     def best_value(self) -> float:
-        """The mean of the measure of the best trial, which flatters it the more trials there are."""
+        """The mean of the measure of the best trial; the best of many is flattered by chance."""
         return self.best.value
 
     @property

@@ -106,6 +106,5 @@ class Sampler:
                 {name: distribution_of(each) for name, each in self.space.dimensions.items()}
             )
             return {
-                name: each.taken(asked.params[name])
-                for name, each in self.space.dimensions.items()
+                name: each.taken(asked.params[name]) for name, each in self.space.dimensions.items()
             }

@@ -12,7 +12,8 @@ from typing import Any
 from rankinite.data import Dataset
 from rankinite.distributed.cores import cores
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures import Evaluator, Measure, measure as measure_of
+from rankinite.measures import Evaluator, Measure
+from rankinite.measures import measure as measure_of
 from rankinite.models.parameters import OneOf, Whole
 from rankinite.sweeping.content import Content
 from rankinite.sweeping.crew import Crew, crew_of
