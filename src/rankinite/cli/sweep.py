@@ -171,7 +171,7 @@ def sweep(
         check_new(model, "the model", force)
     asked = {"trials": trials, "sampler": sampler, "folds": folds, "prune": prune}
     declared = _declared(space, preset, parameters, asked)
-    plan = _plan(declared, parameters)
+    plan = _plan(declared)
     if study is not None:
         check_study(study)
     files = DataFiles.of(data, same_id)
@@ -230,7 +230,7 @@ def _declared(
     return declared.with_fixed({name: checked[name] for name in fixed})
 
 
-def _plan(declared: Declaration, parameters: dict[str, Any]) -> Plan:
+def _plan(declared: Declaration) -> Plan:
     from rankinite.sweeping.sweep import Plan
 
     return Plan.of(

@@ -51,8 +51,8 @@ def _of_bins(data: Dataset, columns: list[np.ndarray], by_pairs: bool) -> tuple[
     else:
         labels = np.zeros(data.n_rows) if data.y is None else data.y
         keys = row_keys(binned, labels, data.weight, data.offsets)
-    if data.query_weight is not None:
-        columns = [*columns, np.repeat(data.query_weight, data.query_sizes)]
+    weight = np.ones(data.n_queries) if data.query_weight is None else data.query_weight
+    columns = [*columns, np.repeat(weight, data.query_sizes)]
     order = np.argsort(np.add.reduceat(keys, data.offsets[:-1]), kind="stable")
     return order, fingerprint(binned, keys, data.offsets, *columns)
 

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, DeclarationError, ParameterError
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.words_of_others import refuse_unknown
 from rankinite.sweeping.pruning import SHARES
@@ -114,7 +114,7 @@ def parse_declaration(text: str, source: str) -> Declaration:
     except tomllib.TOMLDecodeError as error:
         found = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
         place, what = (f"{source}, line {found[2]}", found[1]) if found else (source, str(error))
-        raise ParameterError(f"{place}: this is no TOML ({what[:1].lower()}{what[1:]})") from None
+        raise DeclarationError(f"{place}: this is no TOML ({what[:1].lower()}{what[1:]})") from None
     places = _Places(text, source)
     _check_words(told, places)
     kind = ranker_class(told.get("ranker", "lambdamart"))
@@ -153,7 +153,9 @@ def _check_words(told: dict[str, Any], places: _Places) -> None:
             if name == "measure":
                 _check_measure(value)
     if "space" not in told:
-        raise ParameterError(f"{places.source} has no table [space]: name the parameters to sweep")
+        raise DeclarationError(
+            f"{places.source} has no table [space]: name the parameters to sweep"
+        )
 
 
 def _check_measure(value: Any) -> None:
@@ -194,7 +196,7 @@ class _Places:
         except ParameterError as error:
             line = self._line(table, key)
             place = self.source if line is None else f"{self.source}, line {line}"
-            raise ParameterError(f"{place}: {error}") from None
+            raise DeclarationError(f"{place}: {error}") from None
 
     def _line(self, table: str | None, key: str | None) -> int | None:
         """The line of a key in a table, or of the table itself; from 1 on."""

@@ -50,7 +50,7 @@ def _draw_parameter(panel: Any, name: str, found: Sweep) -> None:
     panel.plot(places[:1], values[:1], "o", color=_RED, markersize=6)
     if isinstance(dimension, Span):
         if dimension.log:
-            panel.set_xscale("log")
+            _by_logarithm(panel, dimension)
     else:
         words = [str(value).lower() for value in dimension.values]
         panel.set_xticks(range(len(words)), words, parse_math=False)
@@ -59,6 +59,13 @@ def _draw_parameter(panel: Any, name: str, found: Sweep) -> None:
     panel.tick_params(labelsize=7)
     panel.spines[["top", "right"]].set_visible(False)
     panel.ticklabel_format(axis="y", useOffset=False)
+
+
+def _by_logarithm(panel: Any, span: Span) -> None:
+    panel.set_xscale("log")
+    panel.minorticks_off()
+    marks = [span.low, (span.low * span.high) ** 0.5, span.high]
+    panel.set_xticks(marks, [f"{mark:.2g}" for mark in marks])
 
 
 def _place(dimension: Dimension, value: Any) -> float:

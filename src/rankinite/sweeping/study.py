@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -116,8 +117,12 @@ class Study:
             self._optuna = import_optuna()
             check_study(path)
             self._lock = _locked(path)
-            with self._writing():
-                self._open(declaration, "minimize" if lower_is_better else "maximize")
+            try:
+                with self._writing():
+                    self._open(declaration, "minimize" if lower_is_better else "maximize")
+            except BaseException:
+                self.close()
+                raise
 
     def add(self, trial: Trial) -> None:
         """Keep a trial that has ended."""
@@ -132,9 +137,10 @@ class Study:
 
     def close(self) -> None:
         """Let others use the file."""
-        if self._lock is not None:
+        if self._storage is not None:
             self._storage.remove_session()
             self._storage.engine.dispose()
+        if self._lock is not None:
             self._lock.close()
             lock_of(self._path).unlink(missing_ok=True)
             self._lock = None
@@ -260,10 +266,15 @@ def check_study(path: Path) -> None:
         raise DataError(
             f"cannot keep the study in {path}: it is a folder, or in a folder that does not exist"
         )
+    start = b""
     try:
-        with path.open("ab+") as file:
-            file.seek(0)
-            start = file.read(len(_HEADER))
+        if path.exists():
+            with path.open("rb+") as file:
+                start = file.read(len(_HEADER))
+        else:
+            # Permission bits do not tell of read-only file systems; a file does.
+            with tempfile.TemporaryFile(dir=path.parent):
+                pass
     except OSError as error:
         raise DataError(f"cannot keep the study in {path}: {error.strerror}") from error
     if start and start != _HEADER:

@@ -22,7 +22,7 @@ from rankinite.sweeping.pruning import SHARES
 from rankinite.sweeping.result import Sweep
 from rankinite.sweeping.sampling import LAG, SAMPLERS, Sampler
 from rankinite.sweeping.space import Space
-from rankinite.sweeping.study import Codec, Study
+from rankinite.sweeping.study import Codec, Study, import_optuna
 from rankinite.sweeping.trial import Task, Trial
 from rankinite.training import Learner
 from rankinite.training.callbacks import show_line
@@ -170,6 +170,8 @@ class Plan:
         judge = measure_of(ranker.measure if measure is None else measure)
         longest = _longest(ranker, space)
         codec = Codec(space, longest)
+        if sampler == "tpe":
+            import_optuna()  # now, and not after the trials at random
         drawn = Sampler(space, sampler, int(seed), codec, judge.lower_is_better)
         n_points = drawn.n_points
         n_trials = trials or n_points or TRIALS
