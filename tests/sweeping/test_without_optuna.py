@@ -1,4 +1,4 @@
-"""Without optuna grids and random trials work, and one sentence says what is missing for the rest."""
+"""Without optuna grids and random trials work, and a sentence says what the rest needs."""
 
 import subprocess
 import sys

@@ -26,8 +26,8 @@ _HEADER = b"SQLite format 3\x00"
 # Parts of a declaration, in words.
 _WORDS = {
     "ranker": "another ranker",
-    "fixed": "other fixed parameters",
     "space": "another space",
+    "fixed": "other fixed parameters",
     "measure": "another measure",
     "n_folds": "another number of folds",
     "sampler": "another sampler",
