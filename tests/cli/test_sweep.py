@@ -106,7 +106,7 @@ def test_nets_by_a_preset(run, files):
     words = ("--preset", "lambdarank-000", "--n-epochs", 3, "--trials", 1, "--folds", 3)
     result = run("sweep", files / "train.txt", *words, "--quiet")
     assert result.code == 0
-    command = result.out.splitlines()[3]
+    command = result.out.splitlines()[-2]
     assert "--ranker lambdarank" in command and command.endswith("--valid FILE")
 
 

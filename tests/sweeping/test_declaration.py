@@ -54,6 +54,13 @@ def test_a_whole_declaration(tmp_path):
     assert "max_leaf_nodes" not in fewer.space.names and fewer.make_ranker().max_leaf_nodes == 4
 
 
+def test_rankers_are_called_as_on_the_command_line():
+    from rankinite.cli.ranker_options import RANKERS as OPTIONS
+    from rankinite.sweeping.declaration import RANKERS
+
+    assert {name.lower(): name for name in RANKERS} == OPTIONS
+
+
 def test_a_measure_that_is_swept_is_judged_by_another():
     text = 'measure = "map"\n[space]\nmeasure = ["ndcg@10", "err@10"]\n'
     found = parse_declaration(text, "s.toml")
