@@ -52,6 +52,8 @@ _HOMES = {
     "mpi": "rankinite.distributed",
     "collective": "rankinite.distributed",
     "local_optimality": "rankinite.optimality",
+    "Sweep": "rankinite.sweeping",
+    "sweep": "rankinite.sweeping",
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
     "ParameterError": "rankinite.errors",

@@ -44,6 +44,10 @@ class ParameterError(RankiniteError):
     """A parameter has a value outside its range, or one that does not fit the others."""
 
 
+class DeclarationError(ParameterError):
+    """Something in a file of declarations is wrong; its words are those of the file."""
+
+
 class ModelFileError(RankiniteError):
     """A model file is truncated, altered, foreign, or of a version this release cannot read."""
 

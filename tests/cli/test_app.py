@@ -19,6 +19,7 @@ VERBS = (
     "score",
     "evaluate",
     "compare",
+    "sweep",
     "combine",
     "adapt",
     "optimality",

@@ -20,6 +20,7 @@ from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
 from rankinite.cli.reporting import exit_code, tell
 from rankinite.cli.score import score
+from rankinite.cli.sweep import sweep
 from rankinite.cli.train import train
 
 # The verbs load the library when they run: `rankinite --help` answers at once.
@@ -46,7 +47,11 @@ def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, info, compile):
+_VERBS = (
+    *(demo, train, score, evaluate, compare, sweep, combine, adapt),
+    *(optimality, info, compile),
+)
+for verb in _VERBS:
     app.command()(_as_command(verb))
 
 

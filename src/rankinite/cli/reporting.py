@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from rankinite.cli.wording import in_options
-from rankinite.errors import DataError, RankiniteError, RankiniteWarning
+from rankinite.errors import DataError, DeclarationError, RankiniteError, RankiniteWarning
 
 if TYPE_CHECKING:
     from rankinite.cli.data_files import DataFiles
@@ -151,6 +151,9 @@ def one_line_errors() -> Iterator[None]:
         except (KeyboardInterrupt, EndingSignal) as interrupt:
             tell("interrupted")
             raise SystemExit(exit_code(interrupt)) from None
+        except DeclarationError as error:
+            tell(f"error: {error}")
+            raise SystemExit(USER_ERROR) from None
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:

@@ -39,6 +39,10 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "seed": "--seed",
     "folds": "--folds",
     "same_id": "--same-id",
+    "trials": "--trials",
+    "sampler": "--sampler",
+    "prune": "--prune",
+    "jobs": "--jobs",
 }
 # What has no option: said in other words.
 _PHRASES = {

@@ -22,6 +22,7 @@ _STREAMS = {
     "selection": 9,
     "documents": 10,
     "folds": 11,
+    "sweep": 12,
 }
 
 

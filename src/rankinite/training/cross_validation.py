@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Comparison, Evaluation, MeasuresLike, compare, evaluate, mean_value
 from rankinite.models import Estimator
 from rankinite.models.scores import scores_of
+from rankinite.training.run import Callback
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,11 +106,11 @@ def cross_validate(
     named = _named(rankers)
     scores = {name: OutOfFold(data, getattr(each, "sigma", 1.0)) for name, each in named.items()}
     parts = []
-    for train, test in data.folds(n_folds, random_state):
-        parts.append(np.isin(data.qids, test.qids))
+    for fold in folds_of(data, n_folds, random_state):
+        parts.append(fold.queries)
         for name, ranker in named.items():
-            model = _trained(ranker, train, n_folds, random_state)
-            scores[name].put(parts[-1], scores_of(model, test))
+            model = fold.trained(ranker)
+            scores[name].put(fold.queries, scores_of(model, fold.test))
     evaluations = {n: evaluate(each, data, measures, blank=blank) for n, each in scores.items()}
     several = len(scores) > 1
     return CrossValidation(
@@ -116,6 +118,73 @@ def cross_validate(
         [{name: _means(each, part) for name, each in evaluations.items()} for part in parts],
         compare(scores, data, measures, blank=blank) if several else None,
     )
+
+
+class Fold:
+    """Some of the queries to test on, and the others to train on.
+
+    What it is asked for is selected once and kept, so that many rankers can be trained on it.
+
+    Parameters
+    ----------
+    data : Dataset
+    queries : ndarray of bool, shape (n_queries,)
+        Those to test on.
+    n_folds, random_state
+        Of `cross_validate`.
+    """
+
+    def __init__(
+        self, data: Dataset, queries: np.ndarray, n_folds: int, random_state: int | None
+    ) -> None:
+        self.queries = queries
+        self._data, self._n_folds, self._random_state = data, n_folds, random_state
+
+    @cached_property
+    def test(self) -> Dataset:
+        """The queries to test on."""
+        return self._data.select_queries(self.queries)
+
+    @cached_property
+    def train(self) -> Dataset:
+        """All others."""
+        return self._data.select_queries(~self.queries)
+
+    @cached_property
+    def watched(self) -> tuple[Dataset, Dataset]:
+        """The others in two parts: to learn from, and to watch, which is as large as a fold."""
+        if self._n_folds < 3:
+            raise ParameterError(
+                f"n_folds={self._n_folds} leaves no queries to watch for early_stopping: use 3 or "
+                "more"
+            )
+        train = self._data.select_queries(~self.queries)
+        return next(iter(train.folds(self._n_folds - 1, self._random_state)))
+
+    def trained(self, ranker: Any, callbacks: Sequence[Callback] = ()) -> Any:
+        """What a copy of the ranker, or the function, makes of the training queries.
+
+        The `callbacks` are for rankers that are trained in rounds.
+        """
+        if not isinstance(ranker, Estimator):
+            return ranker(self.train)
+        fresh: Any = ranker.__sklearn_clone__()
+        options: dict[str, Any] = {"callbacks": callbacks} if callbacks else {}
+        if not watches(ranker):
+            return fresh.fit(self.train, **options)
+        rest, valid = self.watched
+        return fresh.fit(rest, valid=valid, **options)
+
+
+def folds_of(data: Dataset, n_folds: int, random_state: int | None) -> Iterator[Fold]:
+    """The folds of a cross-validation: each query is a test query in one of them."""
+    for _, test in data.folds(n_folds, random_state):
+        yield Fold(data, np.isin(data.qids, test.qids), n_folds, random_state)
+
+
+def watches(ranker: Any) -> bool:
+    """Whether a ranker needs queries to watch while it learns from others."""
+    return bool(getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0))
 
 
 class OutOfFold:
@@ -160,25 +229,6 @@ def _named(rankers: Any) -> dict[str, Any]:
                 "the training data to something that scores"
             )
     return {str(name): ranker for name, ranker in rankers.items()}
-
-
-def watches(ranker: Any) -> bool:
-    """Whether a ranker needs validation data when it is trained."""
-    return bool(getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0))
-
-
-def _trained(ranker: Any, train: Dataset, n_folds: int, random_state: int | None) -> Any:
-    if not isinstance(ranker, Estimator):
-        return ranker(train)
-    fresh: Any = ranker.__sklearn_clone__()
-    if not watches(ranker):
-        return fresh.fit(train)
-    if n_folds < 3:
-        raise ParameterError(
-            f"n_folds={n_folds} leaves no queries to watch for early_stopping: use 3 or more"
-        )
-    rest, valid = next(iter(train.folds(n_folds - 1, random_state)))
-    return fresh.fit(rest, valid=valid)
 
 
 def _means(evaluation: Evaluation, queries: np.ndarray) -> dict[str, float]:
