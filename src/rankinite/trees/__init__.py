@@ -19,9 +19,10 @@ from rankinite.trees.scoring import (
     leaves_of,
     score_binned,
     score_features,
+    score_side_by_side,
 )
 from rankinite.trees.telling import from_bytes, to_bytes
-from rankinite.trees.tree import Forest, GrownTree, Tree
+from rankinite.trees.tree import Forest, GrownTree, SideBySide, Tree
 
 __all__ = [
     "SERIAL_ROWS",
@@ -31,6 +32,7 @@ __all__ = [
     "GrownTree",
     "GrowthParameters",
     "Packed",
+    "SideBySide",
     "Tree",
     "add_grown_tree",
     "add_tree",
@@ -44,6 +46,7 @@ __all__ = [
     "pack_newton",
     "score_binned",
     "score_features",
+    "score_side_by_side",
     "share_of_words",
     "sums_over_leaves",
     "to_bytes",
