@@ -49,7 +49,7 @@ def one_by_one(combination, data):
 def test_scores_are_those_of_the_rankers_one_by_one(method, normalize):
     _, valid, test = parts()
     model = rk.Combination(trained(), method, normalize=normalize).fit(valid)
-    assert len(forests_among(model._members, test, {})) == 4
+    assert len(forests_among(model._members, test)) == 4
     assert same(model.predict(test), one_by_one(model, test))
 
 
@@ -72,7 +72,7 @@ def test_combinations_of_combinations(few_rows, monkeypatch, tmp_path):
     inner = rk.Combination({"deep": by_query, "err": each["err"]}, "powell").fit(valid)
     outer = rk.Combination({"inner": inner, "ndcg": each["ndcg"], "err": each["err"]}).fit(valid)
     n_together = 3 if few_rows else 2
-    assert len(forests_among(outer._members, test, {})) == n_together
+    assert len(forests_among(outer._members, test)) == n_together
     expected = one_by_one(outer, test)
     assert same(outer.predict(test), expected)
     assert same(outer.predict(test), expected)
@@ -118,7 +118,7 @@ def test_features_in_another_order_are_found_by_name():
     rankers = [rk.LambdaMART(n_estimators=3).fit(named(train, names)) for _ in range(2)]
     rankers.append(rk.LambdaMART(n_estimators=2).fit(train))
     model = rk.Combination(rankers).fit(named(valid, names))
-    assert len(forests_among(model._members, named(test, names), {})) == 3
+    assert len(forests_among(model._members, named(test, names))) == 3
     expected = model.predict(test.X)
     assert same(model.predict(named(test, names)), expected)
     assert same(model.predict(named(test, names[::-1])), expected)

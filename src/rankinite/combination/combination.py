@@ -252,6 +252,9 @@ class Combination(RankerOfRankers):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.score_by_members(X, self.n_threads)
 
+    def _inner(self) -> Members:
+        return self._members
+
     def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
         return self._combiner.scores(raw, offsets)
 

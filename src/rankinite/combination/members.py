@@ -27,6 +27,8 @@ from rankinite.order.canonical import canonical
 
 Members = dict[str, Any]
 
+_NOTHING: Mapping[int, np.ndarray] = MappingProxyType({})
+
 # Of more rows, combinations inside a combination are scored one after the other: the scores of all
 # rankers inside would take more room than the features.
 _FEW_ROWS = 2**16
@@ -70,9 +72,12 @@ def check_members(members: Members, dataset: Dataset) -> None:
 class RankerOfRankers(Ranker):
     """A ranker that scores by the scores of others, which may be of its kind."""
 
-    _members: Members
     # What the last scoring laid out for the forests among the rankers.
     _shared: SharedForests | None = None
+
+    @abstractmethod
+    def _inner(self) -> Members:
+        """The rankers that it scores by."""
 
     @abstractmethod
     def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
@@ -82,7 +87,7 @@ class RankerOfRankers(Ranker):
         self,
         data: Dataset | np.ndarray,
         n_threads: int | None,
-        known: Mapping[int, np.ndarray] = MappingProxyType({}),
+        known: Mapping[int, np.ndarray] = _NOTHING,
     ) -> np.ndarray:
         """Scores, shape (n_rows,), in a dataset's stored order.
 
@@ -93,16 +98,16 @@ class RankerOfRankers(Ranker):
         known : mapping from int, optional
             Scores that were taken already, by the ``id`` of the ranker.
         """
-        rankers = forests_among(self._members, data, known)
+        rankers = forests_among(self._inner(), data, known)
         if rankers:
             self._shared = shared = SharedForests.of(rankers, self._shared)
             known = {**known, **shared.scores(rankers, data)}
-        raw = scores_of_members(self._members, data, n_threads, known)
+        raw = scores_of_members(self._inner(), data, n_threads, known)
         return self._of_scores(raw, data.offsets if isinstance(data, Dataset) else None)
 
 
 def forests_among(
-    members: Members, data: Dataset | np.ndarray, known: Mapping[int, np.ndarray]
+    members: Members, data: Dataset | np.ndarray, known: Mapping[int, np.ndarray] = _NOTHING
 ) -> list[BoostedTrees]:
     """The rankers, each once, whose trees can be scored in one pass over the data.
 
@@ -117,7 +122,7 @@ def forests_among(
         for member in among.values():
             if isinstance(member, RankerOfRankers):
                 if n_rows <= _FEW_ROWS and same_features(member._feature_names, names):
-                    look(member._members)
+                    look(member._inner())
             elif id(member) not in known and can_share(member, names):
                 found[id(member)] = member
 
@@ -129,13 +134,13 @@ def scores_of_members(
     members: Members,
     data: Dataset | np.ndarray,
     n_threads: int | None,
-    known: Mapping[int, np.ndarray],
+    known: Mapping[int, np.ndarray] = _NOTHING,
 ) -> np.ndarray:
     """Raw scores, float64 of shape (n_rows, n_rankers); of a dataset in its stored order.
 
     Parameters
     ----------
-    known : mapping from int
+    known : mapping from int, optional
         Scores that were taken already, by the ``id`` of the ranker.
     """
     n_rows = data.n_rows if isinstance(data, Dataset) else len(data)
@@ -170,7 +175,7 @@ def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Datas
         weight=dataset.weight,
         query_weight=dataset.query_weight,
     )
-    rankers = forests_among(members, dataset, {})
+    rankers = forests_among(members, dataset)
     known = SharedForests.of(rankers).scores(rankers, dataset) if rankers else {}
     scores = scores_of_members(members, dataset, n_threads, known)
     return Dataset.of(queries, FeatureValues(np.ascontiguousarray(scores)))

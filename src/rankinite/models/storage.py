@@ -18,6 +18,8 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
+    "Bagging": "rankinite.ensemble",
+    "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",

@@ -1,0 +1,23 @@
+"""What ensembles are made of: augmented data, bags of rankers, rankers on top of others."""
+
+from rankinite.ensemble.augmentation import augmented
+from rankinite.ensemble.bagging import Bagging
+from rankinite.ensemble.folds import fold_numbers
+from rankinite.ensemble.query_features import (
+    out_of_fold,
+    query_features,
+    with_features,
+    with_query_features,
+)
+from rankinite.ensemble.stacked import Stacked
+
+__all__ = [
+    "Bagging",
+    "Stacked",
+    "augmented",
+    "fold_numbers",
+    "out_of_fold",
+    "query_features",
+    "with_features",
+    "with_query_features",
+]
