@@ -43,6 +43,7 @@ _HOMES = {
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
     "Bagging": "rankinite.ensemble",
+    "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "Distillation": "rankinite.ensemble",
     "augmented": "rankinite.ensemble",

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.boosting.boosted_trees import BoostedTrees
-from rankinite.data import Dataset
+from rankinite.data import Dataset, FeatureRows
 from rankinite.trees import Forest, SideBySide, score_side_by_side
 
 # Trees with more leaves are walked down, however many documents there are (`trees/layout.py`), and
@@ -68,12 +68,22 @@ class SharedForests:
     ) -> dict[int, np.ndarray]:
         """Scores of the rankers by their ``id``, each of shape (n_rows,)."""
         starts = [start for ranker in rankers for start in ranker.starts(data)]
-        rows = data.features.matrix if isinstance(data, Dataset) else data
-        sums = iter(score_side_by_side(self.side_by_side, rows, starts))
+        sums = iter(self._sums(data, starts))
         return {
             id(ranker): ranker.scores_of_outputs([next(sums) for _ in ranker.forests])
             for ranker in rankers
         }
+
+    def _sums(self, data: Dataset | np.ndarray, starts: Sequence[Any]) -> np.ndarray:
+        """The sum of each forest, shape (n_forests, n_rows); no start is an array."""
+        if not isinstance(data, Dataset):
+            return score_side_by_side(self.side_by_side, data, starts)
+        if isinstance(data.features, FeatureRows) and data.features.has_values:
+            X, rows = data.features.source()
+            # Each document is scored once, unless most of them are not asked for.
+            if rows is not None and len(rows) >= len(X):
+                return score_side_by_side(self.side_by_side, X, starts)[:, rows]
+        return score_side_by_side(self.side_by_side, data.features.matrix, starts)
 
 
 def _the_same(some: list[Forest], others: list[Forest]) -> bool:

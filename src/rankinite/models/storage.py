@@ -19,6 +19,7 @@ _HOMES = {
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
     "Bagging": "rankinite.ensemble",
+    "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
