@@ -20,6 +20,7 @@ VERBS = (
     "evaluate",
     "compare",
     "combine",
+    "distil",
     "adapt",
     "optimality",
     "info",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ from rankinite.errors import ParameterError
 
 if TYPE_CHECKING:
     from rankinite.ensemble import Distillation
-    from rankinite.training import Learner
 
 STUDENTS = {"lambdamart": "LambdaMART", "mart": "MART"}
 _STUDENT_PANEL = "The student"
@@ -122,19 +121,28 @@ def distil(
     Example: rankinite distil combined.rk --data more.txt --test test.txt
     """
     import rankinite as rk
+    from rankinite.ensemble.distillation import DOCUMENTS
+    from rankinite.ensemble.targets import TARGETS
+    from rankinite.measures.evaluation import measure_list
+    from rankinite.models.parameters import OneOf, Whole
 
     check_new(model, "the student", force)
-    params = {
-        "n_estimators": trees,
-        "max_leaf_nodes": leaves,
-        "learning_rate": learning_rate,
-        "early_stopping": early_stopping,
-        "random_state": seed,
-    }
-    ranker = _student(student, params)
+    OneOf(tuple(STUDENTS)).check("--student", student)
+    OneOf(tuple(TARGETS)).check("--targets", targets)
+    OneOf(DOCUMENTS).check("--documents", documents)
+    Whole(1).check("--trees", trees)
+    Whole(2).check("--leaves", leaves)
     if early_stopping is not None and not valid:
         raise ParameterError("--early-stopping needs data to look at: add --valid, or leave it out")
-    wanted = split_measures(measures)
+    ranker = getattr(rk, STUDENTS[student])(
+        n_estimators=trees,
+        max_leaf_nodes=leaves,
+        learning_rate=learning_rate,
+        early_stopping=early_stopping,
+        random_state=seed,
+    )
+    ranker.check_params()
+    wanted = measure_list(split_measures(measures))
     ranking = load_model(teacher, threads)
     expected = Expected.by_model(ranking, teacher)
     lists = {"data": data, "valid": valid, "labelled": labelled, "test": test}
@@ -166,16 +174,6 @@ def distil(
     )
     save_or_keep(found, model)
     print_result(_as_json(found) if as_json else f"{found}\nmodel: {model}")
-
-
-def _student(kind: str, params: dict[str, Any]) -> Learner:
-    import rankinite as rk
-
-    if kind not in STUDENTS:
-        raise ParameterError(f"student must be one of {', '.join(STUDENTS)}, got {kind!r}")
-    ranker: Learner = getattr(rk, STUDENTS[kind])(**params)
-    ranker.check_params()
-    return ranker
 
 
 def _as_json(found: Distillation) -> str:

@@ -39,8 +39,6 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "seed": "--seed",
     "folds": "--folds",
     "same_id": "--same-id",
-    "student": "--student",
-    "targets": "--targets",
     "labelled": "--labelled",
 }
 # What has no option: said in other words.

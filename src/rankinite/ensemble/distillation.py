@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from rankinite.ensemble.cost import BATCH, QUERY, Cost
 from rankinite.ensemble.fitting import check_ranker, fresh
 from rankinite.ensemble.targets import TARGETS
 from rankinite.errors import DataError, ParameterError
-from rankinite.measures import Comparison, compare
+from rankinite.measures import DCG, NDCG, Comparison, compare, measure
 from rankinite.measures.evaluation import MeasureLike, measure_list
 from rankinite.models.base_model import as_scorer, check_base
 from rankinite.models.parameters import OneOf, Whole
@@ -39,8 +39,8 @@ DOCUMENTS = ("given", "augmented")
 FRACTION, TIMES = 0.5, 10
 """How documents are augmented: the Aug50 of the paper."""
 
-LEARNED = "ndcg@10:gain=label"
-"""What a LambdaMART learns of a teacher: targets are no whole grades."""
+LEARNED = NDCG(10, gain="label")
+"""What a LambdaMART learns of a teacher, unless its measure is another one with gains."""
 
 TEACHER, STUDENT, SINGLE = "teacher", "student", "on labels"
 MEASURES = ("ndcg@10", "err@10")
@@ -130,9 +130,10 @@ def distil(
     data : Dataset
         Documents for the teacher to score. Labels play no part; the more documents, the better.
     student : LambdaMART or MART, optional
-        Untrained; a `MART` by default. It is copied.
+        Untrained; a `MART` by default. It is copied. A LambdaMART learns targets as gains: those
+        of its own measure if it has gains, else of NDCG@10.
     targets : {"quantiles", "scores", "ranks"}
-        What the student takes for labels.
+        What the student takes for labels, and a LambdaMART for the gains of NDCG.
 
         - "quantiles": which share of all documents the teacher puts below, from 0 to 1. It kept
           most when it was measured.
@@ -245,6 +246,7 @@ def _taught(teacher: Any, data: Dataset, targets: str) -> Dataset:
     with about(TEACHER):
         scores = scores_of(teacher, data, "the output of base_model")
     labels = TARGETS[targets](scores, data)
+    labels -= min(0.0, labels.min())  # gains are not below 0
     if labels.min() == labels.max():
         raise DataError(
             "the teacher gives all documents the same score, or no query has two documents: there "
@@ -259,5 +261,6 @@ def _student(student: LambdaMART | MART, n_threads: int | None, judged: bool) ->
     if made.valid_measure is None:
         made.valid_measure = made.measure if judged else "pairs"
     if isinstance(made, LambdaMART):
-        made.measure = LEARNED
+        own = measure(made.measure)
+        made.measure = str(replace(own, gain="label") if isinstance(own, DCG) else LEARNED)
     return made
