@@ -131,3 +131,18 @@ def test_scores_that_are_no_numbers_name_the_ranker():
     bad.forest_.value[:] = 1.7e308
     with pytest.raises(rk.DataError, match="the output of the ranker 'bad', a LambdaMART, has a s"):
         model.predict(test)
+
+
+def test_bags_inside_are_scored_in_the_same_pass():
+    train, valid, test = parts()
+    bag = rk.Bagging(rk.LambdaMART(n_estimators=3, max_leaf_nodes=4), n_folds=3).fit(train)
+    folds = [model.predict(test) for model in bag.models_]
+    mean = ((folds[0] + folds[1]) + folds[2]) / 3
+    assert same(bag.predict(test), mean)
+    model = rk.Combination({"bag": bag, "mart": trained()["mart"]}).fit(valid)
+    assert len(forests_among(model._members, test)) == 4
+    raw = np.column_stack([mean, trained()["mart"].predict(test)])
+    assert same(model.predict(test), model._combiner.scores(raw, test.offsets))
+    grown = rk.augmented(test, fraction=0.5, times=2)
+    copied = rk.Dataset(grown.X, qid=np.repeat(grown.qids, grown.query_sizes))
+    assert same(model.predict(grown), model.predict(copied))
