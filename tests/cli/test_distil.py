@@ -61,7 +61,7 @@ def test_tables_without_labels(run, files, teacher, tmp_path):
     [
         (("--student", "ranknet"), "--student must be one of 'lambdamart', 'mart', got 'ranknet'"),
         (("--trees", "0"), "--trees must be a whole number at least 1, got 0"),
-        (("--targets", "labels"), "--targets must be one of 'quantiles', 'scores', 'ranks'"),
+        (("--targets", "labels"), "--targets must be one of 'scores', 'quantiles', 'ranks'"),
         (("--documents", "all"), "--documents must be one of 'given', 'augmented'"),
         (("--early-stopping", "5"), "--early-stopping needs data to look at: add --valid"),
         (("--threads", "0"), "--threads must be a whole number at least 1"),

@@ -141,7 +141,7 @@ def test_costs_of_few_documents():
         ({"student": rk.MART}, rk.ParameterError, "student is the class MART"),
         ({"student": rk.MART(loss="graded")}, rk.ParameterError, "loss='graded', which asks for"),
         ({"student": rk.MART(max_leaf_nodes=1)}, rk.ParameterError, "max_leaf_nodes must be"),
-        ({"targets": "labels"}, rk.ParameterError, "targets must be one of 'quantiles'"),
+        ({"targets": "labels"}, rk.ParameterError, "targets must be one of 'scores'"),
         ({"documents": "all"}, rk.ParameterError, "documents must be one of 'given'"),
         ({"random_state": -1}, rk.ParameterError, "random_state must be a whole number"),
         ({"n_threads": 0}, rk.ParameterError, "n_threads must be a whole number"),

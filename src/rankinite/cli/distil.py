@@ -74,12 +74,12 @@ def distil(
     targets: Annotated[
         str,
         typer.Option(
-            metavar="quantiles|scores|ranks",
-            help="What the student takes for labels: the share of all documents that the teacher "
-            "puts below, its scores, or the share of the query's documents below.",
+            metavar="scores|quantiles|ranks",
+            help="What the student takes for labels: the teacher's scores, the share of all "
+            "documents that it puts below (for short queries), or that of the query's.",
             rich_help_panel=_STUDENT_PANEL,
         ),
-    ] = "quantiles",
+    ] = "scores",
     student: Annotated[
         str,
         typer.Option(

@@ -1,7 +1,8 @@
 """What a student learns of a teacher: labels made of the teacher's scores.
 
-Only the order of a query's documents matters. Scores may have long tails that squared errors would
-spend themselves on; shares of documents that lie below have none.
+Only the order of a query's documents matters, and its first places most. Squared errors spend
+themselves on long tails of scores, which shares of documents that lie below do not have; but where
+queries are long, all that counts lies in the upper tail, and shares flatten it.
 """
 
 from __future__ import annotations
@@ -44,8 +45,8 @@ def ranks(scores: np.ndarray, data: Queries) -> np.ndarray:
 
 
 TARGETS: dict[str, Callable[[np.ndarray, Dataset], np.ndarray]] = {
-    "quantiles": quantiles,
     "scores": standardised,
+    "quantiles": quantiles,
     "ranks": ranks,
 }
 """Ways to make labels of scores in a dataset's stored order, by name; the first is the default."""
