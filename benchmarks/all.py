@@ -24,6 +24,7 @@ SHORT = (
     "expansion.py --rows 200000",
     "nets.py",
     "scoring.py",
+    "combined_scoring.py",
     "reading.py",
     "binning.py",
     "cold_start.py",

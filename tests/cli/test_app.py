@@ -21,6 +21,7 @@ VERBS = (
     "compare",
     "sweep",
     "combine",
+    "distil",
     "adapt",
     "optimality",
     "info",

@@ -31,10 +31,11 @@ def by_planes_and_by_walk(forest, X, start=0.0, n_trees=None):
     n_trees = forest.n_trees if n_trees is None else n_trees
     found = []
     for walk_rows in (0, kernels.WIDE):
-        scores = np.full(len(X), start)
-        layout = scorer.layout._replace(walk_rows=walk_rows)
-        kernels.score_features(X, scorer.columns(X.dtype), layout, n_trees, scores)
-        found.append(scores)
+        scores = np.full((1, len(X)), start)
+        layout, bounds = scorer.layout._replace(walk_rows=walk_rows), np.array([[0, n_trees]])
+        columns = scorer.columns(X.dtype)
+        kernels.score_features(X, 0, len(X), columns, layout, bounds, scores)
+        found.append(scores[0])
     return found
 
 

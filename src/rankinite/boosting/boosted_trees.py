@@ -11,7 +11,7 @@ import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows, Bins
 from rankinite.boosting.auto import auto_values
-from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
+from rankinite.boosting.objectives import Identity, Link, Objective, Outputs, document_weights
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
 from rankinite.boosting.row_sample import RowSample
@@ -253,23 +253,35 @@ class BoostedTrees(Learner):
         return self.forest_.importance(self.n_features_in_, kind)
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
-        return self._link.scores(self._outputs(X, n_rounds))
+        return self.scores_of_outputs(self._outputs(X, n_rounds))
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
         if isinstance(dataset.features, FeatureRows) and dataset.features.has_values:
             return super()._score_rows(dataset, n_rounds)
         # Bins are as good as values.
-        return self._link.scores(self._outputs(dataset, n_rounds))
+        return self.scores_of_outputs(self._outputs(dataset, n_rounds))
 
     def _outputs(self, data: Dataset | np.ndarray, n_rounds: int | None) -> list[np.ndarray]:
         """The sum of the trees of each output."""
-        base = base_scores(self._base, data)
-        starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
-        sums = zip(self.forest_.dealt(len(starts)), starts, strict=True)
+        sums = zip(self.forests, self.starts(data), strict=True)
         rows = data.features.matrix if isinstance(data, Dataset) else data
         if not isinstance(rows, np.ndarray):
             return [score_binned(forest, rows, start, n_rounds) for forest, start in sums]
         return [score_features(forest, rows, start, n_rounds) for forest, start in sums]
+
+    @property
+    def forests(self) -> list[Forest]:
+        """The trees of each output."""
+        return self.forest_.dealt(len(self._start))
+
+    def starts(self, data: Dataset | np.ndarray) -> list[np.ndarray | float]:
+        """What each output begins with: its start, and its part of the base model's scores."""
+        base = base_scores(self._base, data)
+        return [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
+
+    def scores_of_outputs(self, outputs: Outputs) -> np.ndarray:
+        """Scores, shape (n_rows,), of the sums of the trees of each output."""
+        return self._link.scores(outputs)
 
     def _own_state(self) -> tuple[State, Arrays]:
         state: State = {"start": self._start.tolist()}

@@ -15,6 +15,7 @@ from rankinite.cli.compare import compare
 from rankinite.cli.compile import compile
 from rankinite.cli.compiling import announced_compiling
 from rankinite.cli.demo import demo
+from rankinite.cli.distil import distil
 from rankinite.cli.evaluate import evaluate
 from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
@@ -47,11 +48,22 @@ def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-_VERBS = (
-    *(demo, train, score, evaluate, compare, sweep, combine, adapt),
-    *(optimality, info, compile),
+VERBS = (
+    demo,
+    train,
+    score,
+    evaluate,
+    compare,
+    sweep,
+    combine,
+    distil,
+    adapt,
+    optimality,
+    info,
+    compile,
 )
-for verb in _VERBS:
+
+for verb in VERBS:
     app.command()(_as_command(verb))
 
 
@@ -68,7 +80,7 @@ def rankinite_command(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Print it."),
     ] = False,
 ) -> None:
-    """Learn to rank: train, apply, evaluate, compare, combine and adapt rankers.
+    """Learn to rank: train, apply, evaluate, compare, combine, distil and adapt rankers.
 
     Data is SVMlight / LETOR text (also .gz and .zst), CSV, Parquet, or a saved dataset.
     """

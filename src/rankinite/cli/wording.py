@@ -43,6 +43,7 @@ _FLAGS = {name: flag_of(name) for name in RANKER_OPTIONS} | {
     "sampler": "--sampler",
     "prune": "--prune",
     "jobs": "--jobs",
+    "labelled": "--labelled",
 }
 # What has no option: said in other words.
 _PHRASES = {

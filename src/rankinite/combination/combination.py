@@ -11,11 +11,11 @@ from rankinite._numba import threads
 from rankinite.combination.combiner import METHODS, Combiner, CombinerSettings, learn
 from rankinite.combination.members import (
     Members,
+    RankerOfRankers,
     about,
     as_members,
     check_members,
     named_rankers,
-    scores_of_members,
     table_of,
 )
 from rankinite.combination.normalising import NORMALIZATIONS, needs_queries
@@ -33,7 +33,7 @@ from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import Net
 
 
-class Combination(Ranker):
+class Combination(RankerOfRankers):
     """Rankers that are trained already, combined by weights that ``fit`` learns.
 
     Fit it on other data than the rankers were trained on, or the one that knows its training data
@@ -247,15 +247,16 @@ class Combination(Ranker):
         dataset = self._with_known_features(dataset)
         self._check_rounds(n_rounds)
         with self._threads_for(dataset.n_rows):
-            return self._score(dataset, dataset.offsets)
+            return self.score_by_members(dataset, self.n_threads)
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
-        return self._score(X, None)
+        return self.score_by_members(X, self.n_threads)
 
-    def _score(self, data: Dataset | np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
-        return self._combiner.scores(
-            scores_of_members(self._members, data, self.n_threads), offsets
-        )
+    def _inner(self) -> Members:
+        return self._members
+
+    def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
+        return self._combiner.scores(raw, offsets)
 
     def _linear_weights(self, name: str) -> np.ndarray:
         """Weights of the normalised scores, shape (n_used,)."""

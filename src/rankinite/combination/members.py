@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import copy
 import re
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
+from rankinite.boosting.boosted_trees import BoostedTrees
+from rankinite.combination.forests import SharedForests, can_share, same_features
 from rankinite.data import Dataset, FeatureValues, Queries
 from rankinite.errors import ParameterError, RankiniteError
-from rankinite.models.base_model import as_scorer, base_scores, check_base
+from rankinite.models.base_model import (
+    as_scorer,
+    base_scores,
+    check_base,
+    checked_base_scores,
+)
 from rankinite.models.ranker import Ranker
 from rankinite.order.canonical import canonical
 
 Members = dict[str, Any]
+
+_NOTHING: Mapping[int, np.ndarray] = MappingProxyType({})
+
+# Of more rows, combinations inside a combination are scored one after the other: the scores of all
+# rankers inside would take more room than the features.
+_FEW_ROWS = 2**16
 
 
 def named_rankers(rankers: Any) -> Members:
@@ -54,16 +69,101 @@ def check_members(members: Members, dataset: Dataset) -> None:
             check_base(member, dataset)
 
 
-def scores_of_members(
-    members: Members, data: Dataset | np.ndarray, n_threads: int | None
-) -> np.ndarray:
-    """Raw scores, float64 of shape (n_rows, n_rankers); of a dataset in its stored order."""
+class RankerOfRankers(Ranker):
+    """A ranker that scores by the scores of others, which may be of its kind."""
+
+    # What the last scoring laid out for the forests among the rankers.
+    _shared: SharedForests | None = None
+
+    @abstractmethod
+    def _inner(self) -> Members:
+        """The rankers that it scores by."""
+
+    @abstractmethod
+    def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
+        """One score a row, of the raw ones, shape (n_rows, n_rankers); `offsets` of queries."""
+
+    def score_by_members(
+        self,
+        data: Dataset | np.ndarray,
+        n_threads: int | None,
+        known: Mapping[int, np.ndarray] = _NOTHING,
+    ) -> np.ndarray:
+        """Scores, shape (n_rows,), in a dataset's stored order.
+
+        Parameters
+        ----------
+        n_threads : int or None
+            Of the rankers inside.
+        known : mapping from int, optional
+            Scores that were taken already, by the ``id`` of the ranker.
+        """
+        rankers = forests_among(self._inner(), data, known)
+        if rankers:
+            self._shared = shared = SharedForests.of(rankers, self._shared)
+            known = {**known, **shared.scores(rankers, data)}
+        raw = scores_of_members(self._inner(), data, n_threads, known)
+        return self._of_scores(raw, data.offsets if isinstance(data, Dataset) else None)
+
+
+def forests_among(
+    members: Members, data: Dataset | np.ndarray, known: Mapping[int, np.ndarray] = _NOTHING
+) -> list[BoostedTrees]:
+    """The rankers, each once, whose trees can be scored in one pass over the data.
+
+    Those of combinations among them belong to it, unless that would be many scores to remember.
+    Not those whose scores are known.
+    """
+    names = data.feature_names if isinstance(data, Dataset) else None
     n_rows = data.n_rows if isinstance(data, Dataset) else len(data)
-    scores = np.empty((n_rows, len(members)))
+    found: dict[int, BoostedTrees] = {}
+
+    def look(among: Members) -> None:
+        for member in among.values():
+            if isinstance(member, RankerOfRankers):
+                if n_rows <= _FEW_ROWS and same_features(member._feature_names, names):
+                    look(member._inner())
+            elif id(member) not in known and can_share(member, names):
+                found[id(member)] = member
+
+    look(members)
+    return list(found.values())
+
+
+def scores_of_members(
+    members: Members,
+    data: Dataset | np.ndarray,
+    n_threads: int | None,
+    known: Mapping[int, np.ndarray] = _NOTHING,
+) -> np.ndarray:
+    """Raw scores, float64 of shape (n_rows, n_rankers); of a dataset in its stored order.
+
+    Parameters
+    ----------
+    known : mapping from int, optional
+        Scores that were taken already, by the ``id`` of the ranker.
+    """
+    n_rows = data.n_rows if isinstance(data, Dataset) else len(data)
+    # A column lies in one piece while it is written.
+    scores = np.empty((len(members), n_rows))
     for j, (name, member) in enumerate(members.items()):
         with about(name):
-            scores[:, j] = base_scores(_on_threads(member, n_threads), data)
-    return scores
+            scores[j] = _scores_of_member(member, data, n_threads, known)
+    return scores.T
+
+
+def _scores_of_member(
+    member: Any,
+    data: Dataset | np.ndarray,
+    n_threads: int | None,
+    known: Mapping[int, np.ndarray],
+) -> np.ndarray | float:
+    if id(member) in known:
+        return checked_base_scores(member, known[id(member)])
+    names = data.feature_names if isinstance(data, Dataset) else None
+    if isinstance(member, RankerOfRankers) and same_features(member._feature_names, names):
+        return checked_base_scores(member, member.score_by_members(data, n_threads, known))
+    return base_scores(_on_threads(member, n_threads), data)
 
 
 def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Dataset:
@@ -75,7 +175,10 @@ def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Datas
         weight=dataset.weight,
         query_weight=dataset.query_weight,
     )
-    return Dataset.of(queries, FeatureValues(scores_of_members(members, dataset, n_threads)))
+    rankers = forests_among(members, dataset)
+    known = SharedForests.of(rankers).scores(rankers, dataset) if rankers else {}
+    scores = scores_of_members(members, dataset, n_threads, known)
+    return Dataset.of(queries, FeatureValues(np.ascontiguousarray(scores)))
 
 
 def in_content_order(table: Dataset) -> Dataset:

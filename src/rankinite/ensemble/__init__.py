@@ -2,6 +2,7 @@
 
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
+from rankinite.ensemble.distillation import Distillation, distil
 from rankinite.ensemble.folds import fold_numbers
 from rankinite.ensemble.probabilities import Probabilities
 from rankinite.ensemble.query_features import (
@@ -14,9 +15,11 @@ from rankinite.ensemble.stacked import Stacked
 
 __all__ = [
     "Bagging",
+    "Distillation",
     "Probabilities",
     "Stacked",
     "augmented",
+    "distil",
     "fold_numbers",
     "out_of_fold",
     "query_features",

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite.combination.members import scores_of_members
+from rankinite.combination.members import Members, RankerOfRankers
 from rankinite.data import Dataset
 from rankinite.ensemble.augmentation import augmented, check_settings
 from rankinite.ensemble.fitting import check_ranker, fitted, fresh
@@ -25,7 +25,7 @@ from rankinite.training.resuming import comparable
 _OF_AUGMENTED = ("fraction", "times", "single_labels", "random_state")
 
 
-class Bagging(MetaRanker):
+class Bagging(MetaRanker, RankerOfRankers):
     """The mean of rankers, each trained without one fold of the queries and stopped on it.
 
     So all queries are learned from, and yet each ranker has some to watch (Burges et al. 2011,
@@ -192,19 +192,20 @@ class Bagging(MetaRanker):
         return f"Bagging of {len(self.models_)} rankers, the first a {self.models_[0].in_words()}"
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
-        return self._mean(dataset)
+        return self.score_by_members(dataset, self.n_threads)
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
-        return self._mean(X)
+        return self.score_by_members(X, self.n_threads)
 
-    def _mean(self, data: Dataset | np.ndarray) -> np.ndarray:
-        named = {f"fold {number}": model for number, model in enumerate(self.models_)}
-        scores = scores_of_members(named, data, self.n_threads)
+    def _inner(self) -> Members:
+        return {f"fold {number}": model for number, model in enumerate(self.models_)}
+
+    def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
         # One after the other, so that the sum is the same in any batch.
-        total = scores[:, 0].copy()
-        for column in scores.T[1:]:
+        total = raw[:, 0].copy()
+        for column in raw.T[1:]:
             total += column
-        return total / len(named)
+        return total / raw.shape[1]
 
     def check_params(self) -> None:
         """Refuse parameters outside their range, or that do not fit each other."""

@@ -78,9 +78,19 @@ def base_scores(base: Any, data: Dataset | np.ndarray) -> np.ndarray | float:
     """Scores of the base model, shape (n_rows,); 0 without one."""
     if base is None:
         return 0.0
-    what = f"the output of base_model, a {getattr(base, 'origin', type(base).__name__)},"
     if isinstance(data, Dataset):
-        return scores_of(base, data, what)
+        return scores_of(base, data, _output_of(base))
     predict = getattr(base, "predict", base)
     with all_on_one_thread_if_forked():
-        return as_scores(predict(data), len(data), what)
+        return as_scores(predict(data), len(data), _output_of(base))
+
+
+def checked_base_scores(base: Any, scores: np.ndarray) -> np.ndarray:
+    """Scores that were taken of the base model in another way, after the check of `base_scores`."""
+    if np.isfinite(scores).all():
+        return scores
+    return as_scores(scores, len(scores), _output_of(base))
+
+
+def _output_of(base: Any) -> str:
+    return f"the output of base_model, a {getattr(base, 'origin', type(base).__name__)},"

@@ -21,9 +21,10 @@ from rankinite.trees.scoring import (
     leaves_of,
     score_binned,
     score_features,
+    score_side_by_side,
 )
 from rankinite.trees.telling import from_bytes, to_bytes
-from rankinite.trees.tree import Forest, GrownTree, Tree
+from rankinite.trees.tree import Forest, GrownTree, SideBySide, Tree
 
 __all__ = [
     "SERIAL_ROWS",
@@ -33,6 +34,7 @@ __all__ = [
     "GrownTree",
     "GrowthParameters",
     "Packed",
+    "SideBySide",
     "Tree",
     "add_grown_tree",
     "add_tree",
@@ -47,6 +49,7 @@ __all__ = [
     "pack_newton",
     "score_binned",
     "score_features",
+    "score_side_by_side",
     "share_of_words",
     "sums_over_leaves",
     "to_bytes",

@@ -1,4 +1,8 @@
-"""Kernels that add the values of trees to scores, tree after tree."""
+"""Kernels that add the values of trees to scores, tree after tree.
+
+Several sums can be taken in one pass over the documents, which become codes once for all of them:
+sum k is that of the trees ``bounds[k, 0]`` to ``bounds[k, 1]`` of one layout.
+"""
 
 import numpy as np
 from numba import prange
@@ -20,7 +24,7 @@ def _plane_scorer(width):
     """The kernel that scores documents by planes, `width` of them at once."""
 
     @kernel()
-    def add_planes(codes, layout, n_trees, scores):
+    def add_planes(codes, layout, first_tree, last_tree, scores):
         """Add trees to the scores of up to `width` documents.
 
         Each tree has a bit a leaf, eight in a plane; every test clears the leaves that a document
@@ -30,7 +34,7 @@ def _plane_scorer(width):
         clears = layout.clears
         plane_offsets = layout.plane_offsets
         leaf = np.empty(width, np.uint16)
-        for tree in range(n_trees):
+        for tree in range(first_tree, last_tree):
             first = layout.plane_starts[tree]
             bits = filled(np.uint8(1), width)
             which = filled(np.uint8(0), width)
@@ -54,7 +58,7 @@ add_planes_narrow = _plane_scorer(NARROW)
 
 
 @kernel()
-def add_walks(codes, layout, n_trees, scores):
+def add_walks(codes, layout, first_tree, last_tree, scores):
     """Add trees to the scores of documents that walk down side by side, without branches.
 
     The steps of one document wait for memory and for each other; those of many overlap. All of
@@ -63,9 +67,9 @@ def add_walks(codes, layout, n_trees, scores):
     node_starts = layout.node_starts
     nodes = layout.nodes
     place = np.empty(LANES, np.uint64)
-    for tree in range(n_trees):
+    for tree in range(first_tree, last_tree):
         start, stop = node_starts[tree], node_starts[tree + 1]
-        if tree + 1 < n_trees:
+        if tree + 2 < node_starts.shape[0]:
             for i in range(stop, node_starts[tree + 2], LINE):
                 prefetch(nodes, i)
         own_nodes = nodes[start:stop]
@@ -92,38 +96,51 @@ def add_walks(codes, layout, n_trees, scores):
 
 
 @kernel()
-def score_features(X, columns, layout, n_trees, scores):
-    """Add `n_trees` trees to the scores of feature rows, on the calling thread."""
+def score_features(X, first_row, last_row, columns, layout, bounds, scores):
+    """Add trees to the scores of some feature rows, on the calling thread.
+
+    Parameters
+    ----------
+    X : ndarray of float32 or float64, shape (n_rows, n_features)
+    bounds : ndarray of int64, shape (n_sums, 2)
+    scores : ndarray of float64, shape (n_sums, n_rows)
+    """
     n_columns = columns.features.shape[0]
     buffer = np.empty(n_columns * WIDE, np.uint8)
-    for first in range(0, X.shape[0], WIDE):
-        rows = X[first : first + WIDE]
-        own = scores[first : first + WIDE]
-        width = NARROW if rows.shape[0] <= NARROW else WIDE
+    for first in range(first_row, last_row, WIDE):
+        last = min(first + WIDE, last_row)
+        n_rows = last - first
+        width = NARROW if n_rows <= NARROW else WIDE
         codes = buffer[: n_columns * width].reshape((n_columns, width))
-        code_features(rows, columns, codes)
-        if rows.shape[0] <= layout.walk_rows:
-            add_walks(codes, layout, n_trees, own)
-        elif width == NARROW:
-            add_planes_narrow(codes, layout, n_trees, own)
-        else:
-            add_planes_wide(codes, layout, n_trees, own)
+        code_features(X[first:last], columns, codes)
+        for k in range(bounds.shape[0]):
+            first_tree, last_tree = bounds[k, 0], bounds[k, 1]
+            own = scores[k, first:last]
+            if n_rows <= layout.walk_rows:
+                add_walks(codes, layout, first_tree, last_tree, own)
+            elif width == NARROW:
+                add_planes_narrow(codes, layout, first_tree, last_tree, own)
+            else:
+                add_planes_wide(codes, layout, first_tree, last_tree, own)
 
 
 @kernel()
-def score_bins(blocks, used_blocks, first_row, layout, n_trees, scores):
-    """Add `n_trees` trees to the scores of binned rows from `first_row` on.
+def score_bins(blocks, used_blocks, first_row, last_row, layout, bounds, scores):
+    """Add trees to the scores of some binned rows, on the calling thread.
 
-    The codes of a row are its bins in `used_blocks`.
+    The codes of a row are its bins in `used_blocks`; bounds and scores as in `score_features`.
     """
     codes = np.empty((used_blocks.shape[0] * BLOCK, WIDE), np.uint8)
-    for first in range(0, scores.shape[0], WIDE):
-        own = scores[first : first + WIDE]
-        code_bins(blocks, used_blocks, first_row + first, own.shape[0], codes)
-        if own.shape[0] <= layout.walk_rows:
-            add_walks(codes, layout, n_trees, own)
-        else:
-            add_planes_wide(codes, layout, n_trees, own)
+    for first in range(first_row, last_row, WIDE):
+        last = min(first + WIDE, last_row)
+        code_bins(blocks, used_blocks, first, last - first, codes)
+        for k in range(bounds.shape[0]):
+            first_tree, last_tree = bounds[k, 0], bounds[k, 1]
+            own = scores[k, first:last]
+            if last - first <= layout.walk_rows:
+                add_walks(codes, layout, first_tree, last_tree, own)
+            else:
+                add_planes_wide(codes, layout, first_tree, last_tree, own)
 
 
 @parallel_kernel()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numba
 import numpy as np
@@ -14,7 +14,7 @@ from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees.layout import Splits, lay_out
-from rankinite.trees.tree import Forest, GrownTree, Tree
+from rankinite.trees.tree import Forest, GrownTree, SideBySide, Tree
 
 # Smaller batches are scored on the calling thread: waking others would cost more.
 SERIAL_ROWS = 1024
@@ -46,17 +46,10 @@ def score_features(
     ndarray of float64, shape (n_rows,)
         Bit for bit the scores that training had for these rows.
     """
-    X = np.ascontiguousarray(X)
-    scores = np.empty(len(X))
-    scores[:] = start
-    columns, layout = forest.scorer.columns(X.dtype), forest.scorer.layout
-    n_trees = forest.n_trees if n_trees is None else n_trees
-
-    def score(first: int, last: int) -> None:
-        kernels.score_features(X[first:last], columns, layout, n_trees, scores[first:last])
-
-    _on_threads(score, len(X))
-    return scores
+    scores = _started([start], len(X))
+    last = forest.n_trees if n_trees is None else n_trees
+    _sum_features(forest, np.array([[0, last]]), X, scores)
+    return scores[0]
 
 
 def score_binned(
@@ -70,17 +63,71 @@ def score_binned(
         if np.ndim(start) == 0:
             return score_binned(forest, binned.matrix, start, n_trees)[binned.rows]
         binned = binned.copied()
-    scores = np.empty(binned.n_rows)
-    scores[:] = start
+    scores = _started([start], binned.n_rows)
     if n_trees is not None:
         forest = forest.first(n_trees)
+    _sum_bins(forest, np.array([[0, forest.n_trees]]), binned, scores)
+    return scores[0]
+
+
+def score_side_by_side(
+    forests: SideBySide, rows: np.ndarray | Bins, starts: Sequence[np.ndarray | float]
+) -> np.ndarray:
+    """Score features or bins with several forests in one pass over the rows.
+
+    Parameters
+    ----------
+    starts : sequence of ndarray or float
+        What the scores of each forest begin with.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_forests, n_rows)
+        Bit for bit what `score_features` or `score_binned` gives for each forest.
+    """
+    if isinstance(rows, BinnedRows):
+        if all(np.ndim(start) == 0 for start in starts):
+            return score_side_by_side(forests, rows.matrix, starts)[:, rows.rows]
+        rows = rows.copied()
+    if isinstance(rows, BinnedMatrix):
+        scores = _started(starts, rows.n_rows)
+        _sum_bins(forests.together, forests.bounds, rows, scores)
+    else:
+        scores = _started(starts, len(rows))
+        _sum_features(forests.together, forests.bounds, rows, scores)
+    return scores
+
+
+def _started(starts: Sequence[np.ndarray | float], n_rows: int) -> np.ndarray:
+    """Scores before the first tree, a row for each sum."""
+    scores = np.empty((len(starts), n_rows))
+    for own, start in zip(scores, starts, strict=True):
+        own[:] = start
+    return scores
+
+
+def _sum_features(forest: Forest, bounds: np.ndarray, X: np.ndarray, scores: np.ndarray) -> None:
+    """Add the trees of each sum to its scores, shape (n_sums, n_rows)."""
+    X = np.ascontiguousarray(X)
+    columns, layout = forest.scorer.columns(X.dtype), forest.scorer.layout
+
+    def score(first: int, last: int) -> None:
+        kernels.score_features(X, first, last, columns, layout, bounds, scores)
+
+    _on_threads(score, len(X))
+
+
+def _sum_bins(forest: Forest, bounds: np.ndarray, binned: BinnedMatrix, scores: np.ndarray) -> None:
+    """The same for binned rows."""
     bins = bins_of_thresholds(forest, binned.mapper)
     if binned.n_rows * forest.n_trees <= WALKED_TREES:
-        for tree in forest.trees(bins):
-            _walk(tree, binned, scores)
+        trees = forest.trees(bins)
+        for own, (first, last) in zip(scores, bounds, strict=True):
+            for tree in trees[first:last]:
+                _walk(tree, binned, own)
     else:
-        _add_by_planes(forest, bins, (forest.node_offsets, forest.leaf_offsets), binned, scores)
-    return scores
+        offsets = (forest.node_offsets, forest.leaf_offsets)
+        _add_by_planes(forest, bins, offsets, binned, bounds, scores)
 
 
 def add_tree(tree: Tree, binned: Bins, scores: np.ndarray) -> None:
@@ -90,7 +137,8 @@ def add_tree(tree: Tree, binned: Bins, scores: np.ndarray) -> None:
         return
     if tree.n_leaves > WALKED_LEAVES or binned.n_rows > WALKED_ROWS:
         offsets = (np.array([0, len(tree.feature)]), np.array([0, tree.n_leaves]))
-        _add_by_planes(tree, tree.bin, offsets, binned, scores)
+        bounds = np.array([[0, 1]])
+        _add_by_planes(tree, tree.bin, offsets, binned, bounds, scores.reshape(1, -1))
     else:
         _walk(tree, binned, scores)
 
@@ -113,6 +161,7 @@ def _add_by_planes(
     bins: np.ndarray,
     offsets: tuple[np.ndarray, np.ndarray],
     binned: BinnedMatrix,
+    bounds: np.ndarray,
     scores: np.ndarray,
 ) -> None:
     """Add trees to the scores of binned rows; `bins` are their splits, which serve as codes."""
@@ -128,12 +177,10 @@ def _add_by_planes(
             *offsets,
         )
     )
-    n_trees = len(offsets[0]) - 1
-
     used_blocks = used_blocks.astype(np.int64)
 
     def score(first: int, last: int) -> None:
-        kernels.score_bins(binned.blocks, used_blocks, first, layout, n_trees, scores[first:last])
+        kernels.score_bins(binned.blocks, used_blocks, first, last, layout, bounds, scores)
 
     _on_threads(score, binned.n_rows)
 

@@ -114,10 +114,27 @@ class Forest:
         node_offsets = leaf_offsets - np.arange(len(trees) + 1)
         return cls(**arrays, node_offsets=node_offsets, leaf_offsets=leaf_offsets)
 
+    @classmethod
+    def concatenated(cls, forests: Sequence[Forest]) -> Forest:
+        """All trees of some forests, one forest after the other."""
+        arrays = {
+            name: np.concatenate([getattr(forest, name) for forest in forests])
+            for name in (*_NODE_FIELDS, *_LEAF_FIELDS)
+        }
+        for name in ("node_offsets", "leaf_offsets"):
+            sizes = [np.diff(getattr(forest, name)) for forest in forests]
+            arrays[name] = np.concatenate([[0], np.cumsum(np.concatenate(sizes))])
+        return cls(**arrays)
+
     @property
     def n_trees(self) -> int:
         """Number of trees."""
         return len(self.node_offsets) - 1
+
+    @cached_property
+    def most_leaves(self) -> int:
+        """Number of leaves of the largest tree."""
+        return int(np.diff(self.leaf_offsets).max(initial=0))
 
     def __len__(self) -> int:
         return self.n_trees
@@ -239,3 +256,25 @@ class Forest:
         for found, what in ((owners, "node"), (leaf_owners, "leaf")):
             every = np.concatenate(found)
             check(len(np.unique(every)) == len(every), f"a {what} has two parents")
+
+
+@dataclass(frozen=True)
+class SideBySide:
+    """Several forests that score the same rows, each with a sum of its own.
+
+    Attributes
+    ----------
+    together : Forest
+        The trees of all of them, so that rows become codes once for all.
+    bounds : ndarray of int64, shape (n_forests, 2)
+        Forest k has the trees ``bounds[k, 0]:bounds[k, 1]``.
+    """
+
+    together: Forest
+    bounds: np.ndarray
+
+    @classmethod
+    def of(cls, forests: Sequence[Forest]) -> SideBySide:
+        """Put forests side by side."""
+        ends = np.cumsum([0, *(forest.n_trees for forest in forests)])
+        return cls(Forest.concatenated(forests), np.column_stack([ends[:-1], ends[1:]]))
