@@ -51,6 +51,7 @@ _HOMES = {
     "RankiniteError": "rankinite.errors",
     "DataError": "rankinite.errors",
     "ParameterError": "rankinite.errors",
+    "DeclarationError": "rankinite.errors",
     "ModelFileError": "rankinite.errors",
     "WorkerError": "rankinite.errors",
     "RankiniteWarning": "rankinite.errors",

@@ -44,6 +44,10 @@ class ParameterError(RankiniteError):
     """A parameter has a value outside its range, or one that does not fit the others."""
 
 
+class DeclarationError(ParameterError):
+    """A declaration has something wrong in it; the message is in its own words, with the line."""
+
+
 class ModelFileError(RankiniteError):
     """A model file is truncated, altered, foreign, or of a version this release cannot read."""
 

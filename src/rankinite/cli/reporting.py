@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 from rankinite.cli.wording import in_options
-from rankinite.errors import DataError, RankiniteError, RankiniteWarning
+from rankinite.errors import DataError, DeclarationError, RankiniteError, RankiniteWarning
 
 if TYPE_CHECKING:
     from rankinite.cli.data_files import DataFiles
@@ -151,14 +151,17 @@ def one_line_errors() -> Iterator[None]:
         except (KeyboardInterrupt, EndingSignal) as interrupt:
             tell("interrupted")
             raise SystemExit(exit_code(interrupt)) from None
+        except DeclarationError as error:
+            # What it names are keys of a file, not options.
+            _fail(str(error), in_file=True)
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:
             _fail(_in_words(error))
 
 
-def _fail(message: str) -> None:
-    tell(f"error: {_one_line(message)}")
+def _fail(message: str, in_file: bool = False) -> None:
+    tell(f"error: {_joined(message) if in_file else _one_line(message)}")
     raise SystemExit(USER_ERROR)
 
 
@@ -177,7 +180,11 @@ def _in_words(error: OSError) -> str:
 
 
 def _one_line(message: str) -> str:
-    return in_options(" ".join(line.strip() for line in message.splitlines()))
+    return in_options(_joined(message))
+
+
+def _joined(message: str) -> str:
+    return " ".join(line.strip() for line in message.splitlines())
 
 
 def _show_warning(
