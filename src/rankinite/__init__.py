@@ -42,6 +42,8 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
+    "Ensemble": "rankinite.ensemble",
+    "assemble": "rankinite.ensemble",
     "Adaptation": "rankinite.adaptation",
     "adapt": "rankinite.adaptation",
     "load": "rankinite.models",

@@ -15,6 +15,7 @@ from rankinite.cli.compare import compare
 from rankinite.cli.compile import compile
 from rankinite.cli.compiling import announced_compiling
 from rankinite.cli.demo import demo
+from rankinite.cli.ensemble import ensemble
 from rankinite.cli.evaluate import evaluate
 from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
@@ -46,7 +47,20 @@ def _as_command(verb: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-for verb in (demo, train, score, evaluate, compare, combine, adapt, optimality, info, compile):
+_VERBS = (
+    demo,
+    train,
+    score,
+    evaluate,
+    compare,
+    combine,
+    adapt,
+    ensemble,
+    optimality,
+    info,
+    compile,
+)
+for verb in _VERBS:
     app.command()(_as_command(verb))
 
 

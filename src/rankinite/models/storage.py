@@ -18,6 +18,8 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
+    "Narrowed": "rankinite.ensemble.around",
+    "Rescaled": "rankinite.ensemble.around",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",
