@@ -75,22 +75,20 @@ def key_of(content: Any) -> str:
 def steps_of_members(declaration: Declaration, prints: Prints, n_rows: int) -> list[Step]:
     """The steps that make all members, each after those that it needs."""
     scored = scored_out_of_fold(declaration, prints.valid is not None)
-    keys: dict[str, str] = {}
+    # What a member's scores of the training data depend on: all but the validation data.
+    origins: dict[str, str] = {}
     steps: list[Step] = []
     for member in _in_order(declaration.members):
-        trained = list(_training(member, declaration, prints, n_rows, scored, keys))
-        content = {
+        trained = list(_training(member, declaration, prints, n_rows, scored, origins))
+        origin = {
             "trained": [step.key for step in trained],
-            "needs": [keys[other] for other in member.needs],
+            "needs": [[other, origins[other]] for other in member.needs],
             "normalize": member.normalize,
-            "valid": prints.valid,
-            "scored": member.name in scored,
-            "name": member.name,
         }
+        origins[member.name] = key_of(origin)
+        key = key_of([origin, prints.valid, member.name in scored])
         needs = tuple(step.name for step in trained) or member.needs
-        made = Step(MEMBER, member.name, None, needs, key_of(content), 0.02 * n_rows)
-        keys[member.name] = made.key
-        steps += [*trained, made]
+        steps += [*trained, Step(MEMBER, member.name, None, needs, key, 0.02 * n_rows)]
     return steps
 
 
@@ -147,7 +145,7 @@ def _training(
     prints: Prints,
     n_rows: int,
     scored: set[str],
-    keys: Mapping[str, str],
+    origins: Mapping[str, str],
 ) -> Iterator[Step]:
     """The models of a member, but for one that takes those of another."""
     if member.scores_of is not None:
@@ -164,7 +162,7 @@ def _training(
         "bag": member.bag,
         "augment": None if member.augment is None else asdict(member.augment),
         "features": member.features,
-        "extra": [keys[other] for other in member.extra],
+        "extra": [[other, origins[other]] for other in member.extra],
     }
     for part in parts:
         yield Step(
