@@ -1,6 +1,14 @@
 """Binning: the edges of the bins of every feature, and the blocks of bytes that bins lie in."""
 
-from rankinite.binning.blocks import BinnedMatrix, Binner, apply_mapper, bin_matrix, empty_blocks
+from rankinite.binning.blocks import (
+    BinnedMatrix,
+    BinnedRows,
+    Binner,
+    Bins,
+    apply_mapper,
+    bin_matrix,
+    empty_blocks,
+)
 from rankinite.binning.edges import (
     BinMapper,
     Sample,
@@ -12,7 +20,9 @@ from rankinite.binning.edges import (
 __all__ = [
     "BinMapper",
     "BinnedMatrix",
+    "BinnedRows",
     "Binner",
+    "Bins",
     "Sample",
     "apply_mapper",
     "bin_matrix",

@@ -62,6 +62,55 @@ class BinnedMatrix:
         return BinnedMatrix(blocks, self.n_features, self.mapper)
 
 
+@dataclass(frozen=True, eq=False)
+class BinnedRows:
+    """Rows of a binned matrix by their numbers: one may come several times, and none is copied.
+
+    Attributes
+    ----------
+    matrix : BinnedMatrix
+    rows : ndarray of int64, shape (n_rows,)
+        Which rows of the matrix these are.
+    """
+
+    matrix: BinnedMatrix
+    rows: np.ndarray
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.matrix.n_features
+
+    @property
+    def mapper(self) -> BinMapper:
+        """The edges between the bins."""
+        return self.matrix.mapper
+
+    @property
+    def blocks(self) -> np.ndarray:
+        """The bins of the rows as those of a `BinnedMatrix`: a copy, made whenever it is asked for.
+
+        For what needs rows that lie next to each other; what can do without takes `matrix`.
+        """
+        return self.copied().blocks
+
+    def copied(self) -> BinnedMatrix:
+        """The rows next to each other."""
+        return self.matrix.select_rows(self.rows)
+
+    def select_rows(self, rows: np.ndarray) -> BinnedRows:
+        """The given rows, in the given order."""
+        return BinnedRows(self.matrix, self.rows[rows])
+
+
+Bins = BinnedMatrix | BinnedRows
+
+
 def bin_matrix(
     X: np.ndarray,
     max_bins: int,

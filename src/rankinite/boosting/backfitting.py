@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import Bins
 from rankinite.linesearch.searching import EQUAL_VALUES, LineSearcher
 from rankinite.trees import Tree, add_tree
 
@@ -30,7 +30,7 @@ class Backfitting:
     Parameters
     ----------
     trees : sequence of Tree
-    binned : BinnedMatrix
+    binned : BinnedMatrix or BinnedRows
         The training rows, in the bins the trees were grown on.
     before : ndarray of float64, shape (n_rows,)
         Scores of the training rows before the first tree.
@@ -47,7 +47,7 @@ class Backfitting:
     def __init__(
         self,
         trees: Sequence[Tree],
-        binned: BinnedMatrix,
+        binned: Bins,
         before: np.ndarray,
         searcher: LineSearcher,
     ) -> None:

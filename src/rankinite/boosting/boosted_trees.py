@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows, Bins
 from rankinite.boosting.auto import auto_values
 from rankinite.boosting.objectives import Identity, Link, Objective, document_weights
 from rankinite.boosting.query_sample import QuerySample
@@ -36,6 +36,7 @@ from rankinite.trees import (
     GrowthParameters,
     Tree,
     bins_of_thresholds,
+    grower_of,
     score_binned,
     score_features,
 )
@@ -136,7 +137,7 @@ class BoostedTrees(Learner):
             communicator=together,
         )
         growth = replace(self._growth(dataset, communicator), w_unit=objective.w_unit)
-        grower = Grower(binned, growth, keys, n_rows, together)
+        grower = grower_of(binned, growth, keys, n_rows, together)
         stage = self._stage(objective, grower, outputs, dataset)
         stage.sample = self._sample(keys, dataset, together)
         if share is None:
@@ -153,12 +154,14 @@ class BoostedTrees(Learner):
         return Share.of(dataset.n_rows, int(self._distribution.overlap), communicator)
 
     def _overlapping(
-        self, dataset: Dataset, binned: BinnedMatrix, before: np.ndarray, share: Share
+        self, dataset: Dataset, binned: Bins, before: np.ndarray, share: Share
     ) -> tuple[Dataset, BinnedMatrix, np.ndarray]:
         """This worker's rows, their bins and the base model's scores, with those of its overlap."""
         if share.overlap:
             # Labels that do not fit are told by the worker that calls them its own.
             self._objective(dataset, self._row_keys(dataset, binned), share.communicator)
+        if isinstance(binned, BinnedRows):
+            binned = binned.copied()
         return with_next_shares(dataset, binned, before, share.overlap, share.communicator)
 
     def _selection(
@@ -192,7 +195,7 @@ class BoostedTrees(Learner):
 
     def _watch(
         self, watched: Watched, before: np.ndarray, rounds: TreeRounds
-    ) -> tuple[BinnedMatrix, np.ndarray]:
+    ) -> tuple[Bins, np.ndarray]:
         bins = binned_like(watched, rounds.mapper)
         return bins, first_outputs(rounds.start, rounds.link, before)
 
@@ -216,7 +219,7 @@ class BoostedTrees(Learner):
         """How a round learns; `outputs` are those of the training rows before the first."""
         return TreeStage(objective, grower, outputs, float(self.learning_rate), self._seed)
 
-    def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
+    def _row_keys(self, dataset: Dataset, binned: Bins) -> np.ndarray:
         """The rows' own random numbers, from all that training sees of them."""
         return row_keys(binned, dataset.labels, dataset.weight, dataset.offsets)
 
@@ -262,7 +265,7 @@ class BoostedTrees(Learner):
         starts = [s + f * base for s, f in zip(self._start, self._link.base_factors, strict=True)]
         sums = zip(self.forest_.dealt(len(starts)), starts, strict=True)
         rows = data.features.matrix if isinstance(data, Dataset) else data
-        if isinstance(rows, BinnedMatrix):
+        if not isinstance(rows, np.ndarray):
             return [score_binned(forest, rows, start, n_rounds) for forest, start in sums]
         return [score_features(forest, rows, start, n_rounds) for forest, start in sums]
 
@@ -332,7 +335,7 @@ def first_outputs(start: np.ndarray, link: Link, before: np.ndarray) -> np.ndarr
     return outputs
 
 
-def binned_like(watched: Watched, mapper: BinMapper) -> BinnedMatrix:
+def binned_like(watched: Watched, mapper: BinMapper) -> Bins:
     """A validation set in the bins of the training data."""
     return watched.data.features.bins_by(
         mapper,

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import Bins
 from rankinite.boosting.backfitting import Backfitting
 from rankinite.boosting.boosted_trees import BoostedTrees, TreeRounds
 from rankinite.boosting.line_stage import LineSearchStage
@@ -336,7 +336,7 @@ class LambdaMART(BoostedTrees):
             return super().in_words()
         return f"{type(self).__name__} with {self.n_rounds_} back-fitted trees"
 
-    def _row_keys(self, dataset: Dataset, binned: BinnedMatrix) -> np.ndarray:
+    def _row_keys(self, dataset: Dataset, binned: Bins) -> np.ndarray:
         if dataset.preferences is None:
             return super()._row_keys(dataset, binned)
         return row_keys_with_pairs(binned, dataset.preferences)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import Bins
 from rankinite.boosting.objectives import Link
 from rankinite.boosting.share_stage import Candidate, Share
 from rankinite.boosting.tree_stage import Trees
@@ -58,13 +58,11 @@ class BestForOthers:
         Of the measure that is learned, on this worker's own queries.
     link : Link
         From outputs to scores.
-    binned : BinnedMatrix
+    binned : BinnedMatrix or BinnedRows
         The rows that this worker has, its own first.
     """
 
-    def __init__(
-        self, share: Share, evaluator: Evaluator, link: Link, binned: BinnedMatrix
-    ) -> None:
+    def __init__(self, share: Share, evaluator: Evaluator, link: Link, binned: Bins) -> None:
         self._share, self._evaluator, self._link, self._binned = share, evaluator, link, binned
         communicator, overlap = share.communicator, share.overlap
         ranks = range(communicator.size)

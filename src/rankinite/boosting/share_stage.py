@@ -20,7 +20,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import Bins
 from rankinite.boosting.newton_steps import bounded
 from rankinite.boosting.objectives import Pull
 from rankinite.boosting.tree_stage import Trees, TreeStage
@@ -219,7 +219,7 @@ class ShareStage:
         """Add the trees of a round to the scores of this worker's rows."""
         self._local.repeat(member)
 
-    def add(self, member: Trees, rows: BinnedMatrix, scores: np.ndarray) -> None:
+    def add(self, member: Trees, rows: Bins, scores: np.ndarray) -> None:
         """Add the trees of a round to the scores of rows, shape (n_outputs, n_rows)."""
         self._local.add(member, rows, scores)
 

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import Bins
 from rankinite.boosting.newton_steps import newton_steps
 from rankinite.boosting.objectives import Objective
 from rankinite.boosting.row_sample import RowSample
@@ -123,7 +123,7 @@ class TreeStage:
         """Add the trees of an earlier round."""
         self.add(member, self.grower.binned, self.scores)
 
-    def add(self, member: Trees, rows: BinnedMatrix, scores: np.ndarray) -> None:
+    def add(self, member: Trees, rows: Bins, scores: np.ndarray) -> None:
         """Add the trees of a round to the scores of rows, shape (n_outputs, n_rows)."""
         for tree, outputs in zip(member, scores, strict=True):
             add_tree(tree, rows, outputs)

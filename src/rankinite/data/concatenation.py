@@ -111,13 +111,13 @@ def _features(parts: list[Dataset], places: list[str]) -> Features:
                 "they must have the same"
             )
         check_names(first.feature_names, part.feature_names, places[0], place)
-        if isinstance(first.features, FeatureValues) != isinstance(part.features, FeatureValues):
+        if first.features.has_values != part.features.has_values:
             raise DataError(
                 f"of {places[0]} and {place} one holds values and the other only bins: "
                 "use both with their values"
             )
     names = first.feature_names
-    if isinstance(first.features, FeatureValues):
+    if first.features.has_values:
         return FeatureValues(np.concatenate([part.X for part in parts]), names)
     return FeatureBins(_bins(parts, places), names)
 

@@ -25,7 +25,7 @@ from rankinite.errors import DataError, ParameterError
 _MOST_BINS = 255  # a byte holds a bin, and one more value for "missing"
 
 if TYPE_CHECKING:
-    from rankinite.binning import BinMapper, BinnedMatrix
+    from rankinite.binning import BinMapper, Bins
     from rankinite.distributed import Communicator
 
 
@@ -54,8 +54,9 @@ class Dataset(Queries):
 
     Attributes
     ----------
-    features : FeatureValues or FeatureBins
-        The features, by their values or, in binned form, by their bins alone.
+    features : FeatureValues, FeatureBins or FeatureRows
+        The features, by their values or, in binned form, by their bins alone; or as rows of those
+        of another dataset.
     X : ndarray of float32 or float64, shape (n_rows, n_features)
         The values of the features; a DataError if there are only bins.
     y, weight : ndarray of float64, shape (n_rows,), or None
@@ -127,7 +128,7 @@ class Dataset(Queries):
         ----------
         queries : Queries
             Of a dataset, its own features are left behind.
-        features : FeatureValues or FeatureBins
+        features : FeatureValues, FeatureBins or FeatureRows
             Of the stored rows, in their order.
         """
         self = cls.__new__(cls)
@@ -219,7 +220,7 @@ class Dataset(Queries):
         super()._take_rows(rows)
         self.features = self.features.select_rows(rows)
 
-    def binned(self, max_bins: int = 255, communicator: Communicator | None = None) -> BinnedMatrix:
+    def binned(self, max_bins: int = 255, communicator: Communicator | None = None) -> Bins:
         """The features as bins of at most `max_bins` values, computed once per `max_bins`.
 
         With a `communicator` the bins are those of the data of all workers.

@@ -1,7 +1,7 @@
 """The features of documents: their values, or only the bins that the values fall into.
 
-The two classes answer the same questions. What needs values says so to those that have none, in
-the sentence that is to be read.
+The classes answer the same questions. What needs values says so to those that have none, in the
+sentence that is to be read. `FeatureRows` are rows of the features of another dataset, by number.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from rankinite.errors import DataError
 
 # Binning brings the compiler along: it is imported when something is binned.
 if TYPE_CHECKING:
-    from rankinite.binning import BinMapper, BinnedMatrix
+    from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows
     from rankinite.distributed import Communicator
 
 NEEDED = (
@@ -34,6 +34,8 @@ class FeatureValues:
     names : list of str, optional
         Of the columns.
     """
+
+    has_values = True
 
     def __init__(self, matrix: np.ndarray, names: list[str] | None = None) -> None:
         self.matrix = matrix
@@ -54,9 +56,17 @@ class FeatureValues:
         """The matrix of values; `refusal` is what bins alone would say."""
         return self.matrix
 
+    def source(self, refusal: str = NEEDED) -> tuple[np.ndarray, np.ndarray | None]:
+        """A matrix of values and the rows of it that these are: here all, which is None."""
+        return self.matrix, None
+
     def select_rows(self, rows: np.ndarray) -> FeatureValues:
         """A copy of the given rows, in the given order."""
         return FeatureValues(self.matrix[rows], self.names)
+
+    def select_columns(self, columns: list[int], names: list[str] | None) -> FeatureValues:
+        """A copy of the given features, in the given order, by other names."""
+        return FeatureValues(self.matrix.take(columns, axis=1), names)
 
     def bins(
         self,
@@ -89,6 +99,21 @@ class FeatureValues:
 
         return apply_mapper(self.matrix, mapper)
 
+    def rows_in_bins(
+        self, rows: np.ndarray, max_bins: int, communicator: Communicator | None = None
+    ) -> BinnedMatrix:
+        """All values, in bins whose edges are learned from some rows, which may come repeatedly.
+
+        Those that there are already are used again if they are the same.
+        """
+        from rankinite.binning import apply_mapper, learn_mapper
+
+        mapper = learn_mapper(self.matrix, max_bins, rows, communicator)
+        known = self._bins.get(max_bins)
+        if known is not None and known.mapper.equals(mapper):
+            return known
+        return apply_mapper(self.matrix, mapper)
+
     def mapper(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinMapper:
         """The edges of `bins`."""
         return self.bins(max_bins, sample).mapper
@@ -111,6 +136,8 @@ class FeatureBins:
         Raises an error if the bins are wrong. They may still be in a file, so it is called when
         they are first used.
     """
+
+    has_values = False
 
     def __init__(
         self,
@@ -144,9 +171,17 @@ class FeatureBins:
         """There are none: a DataError, in the sentence `refusal`."""
         raise DataError(refusal)
 
+    def source(self, refusal: str = NEEDED) -> NoReturn:
+        """There are no values: a DataError, in the sentence `refusal`."""
+        raise DataError(refusal)
+
     def select_rows(self, rows: np.ndarray) -> FeatureBins:
         """A copy of the given rows, in the given order."""
         return FeatureBins(self.matrix.select_rows(rows), self.names)
+
+    def select_columns(self, columns: list[int], names: list[str] | None) -> NoReturn:
+        """Blocks of bins are not taken apart: a DataError."""
+        raise DataError(NEEDED)
 
     def bins(
         self,
@@ -179,4 +214,110 @@ class FeatureBins:
         return [f"binned with max_bins={self._matrix.mapper.max_bins}"]
 
 
-Features = FeatureValues | FeatureBins
+class FeatureRows:
+    """Rows of other features by their numbers: one may come several times, and none is copied.
+
+    The values are copied out for those that need them next to each other (`values`); trees and nets
+    do without (`bins`, `source`).
+
+    Parameters
+    ----------
+    features : FeatureValues, FeatureBins or FeatureRows
+    rows : ndarray of int64, shape (n_rows,)
+        Which rows of `features` these are.
+    """
+
+    def __init__(self, features: Features, rows: np.ndarray) -> None:
+        self.features: FeatureValues | FeatureBins
+        self.rows: np.ndarray
+        if isinstance(features, FeatureRows):
+            self.features, self.rows = features.features, features.rows[rows]
+        else:
+            self.features, self.rows = features, rows
+        self._bins: dict[int, BinnedRows] = {}
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there are values, and not bins alone."""
+        return self.features.has_values
+
+    @property
+    def names(self) -> list[str] | None:
+        """Of the features."""
+        return self.features.names
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.features.n_features
+
+    @property
+    def matrix(self) -> np.ndarray | BinnedRows:
+        """The values, copied out, or the bins."""
+        from rankinite.binning import BinnedRows
+
+        if isinstance(self.features, FeatureBins):
+            return BinnedRows(self.features.matrix, self.rows)
+        return self.features.matrix[self.rows]
+
+    def values(self, refusal: str = NEEDED) -> np.ndarray:
+        """A copy of the values; a DataError, in the sentence `refusal`, if there are only bins."""
+        return self.features.values(refusal)[self.rows]
+
+    def source(self, refusal: str = NEEDED) -> tuple[np.ndarray, np.ndarray]:
+        """The matrix of values and the rows of it that these are."""
+        return self.features.values(refusal), self.rows
+
+    def select_rows(self, rows: np.ndarray) -> FeatureRows:
+        """The given rows, in the given order, again by their numbers."""
+        return FeatureRows(self.features, self.rows[rows])
+
+    def select_columns(self, columns: list[int], names: list[str] | None) -> FeatureRows:
+        """The given features, in the given order, by other names."""
+        return FeatureRows(self.features.select_columns(columns, names), self.rows)
+
+    def bins(
+        self,
+        max_bins: int,
+        sample: Callable[[], np.ndarray],
+        communicator: Communicator | None = None,
+    ) -> BinnedRows:
+        """Rows of the bins of the other features.
+
+        The edges are those that a copy of the rows would have: a row counts as often as it comes.
+        """
+        from rankinite.binning import BinnedRows
+
+        if isinstance(self.features, FeatureBins):
+            return BinnedRows(self.features.bins(max_bins, sample), self.rows)
+        if communicator is not None and communicator.size > 1:
+            shared = self.features.rows_in_bins(self.rows[sample()], max_bins, communicator)
+            return BinnedRows(shared, self.rows)
+        if max_bins not in self._bins:
+            own = self.features.rows_in_bins(self.rows[sample()], max_bins)
+            self._bins[max_bins] = BinnedRows(own, self.rows)
+        return self._bins[max_bins]
+
+    def bins_by(self, mapper: BinMapper, refusal: str) -> BinnedRows:
+        """The rows in given bins; `refusal` is what other bins would say."""
+        from rankinite.binning import BinnedRows
+
+        return BinnedRows(self.features.bins_by(mapper, refusal), self.rows)
+
+    def mapper(self, max_bins: int, sample: Callable[[], np.ndarray]) -> BinMapper:
+        """The edges of `bins`; those that there are if there are no values."""
+        if isinstance(self.features, FeatureBins):
+            return self.features.mapper(max_bins, sample)
+        return self.bins(max_bins, sample).mapper
+
+    def notes(self) -> list[str]:
+        """What there is to say about the features, for people."""
+        return [*self.features.notes(), f"rows of {self.features.n_rows:,}"]
+
+
+Features = FeatureValues | FeatureBins | FeatureRows

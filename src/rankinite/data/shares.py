@@ -111,7 +111,7 @@ def _described(rows: Dataset | None) -> dict[str, Any] | None:
     if rows is None:
         return None
     bins = None
-    if isinstance(rows.features, FeatureBins):
+    if not rows.features.has_values:
         mapper = rows.mapper(255)
         parts = (mapper.edges, mapper.edge_offsets, np.array([mapper.max_bins]))
         bins = hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()

@@ -1,1 +1,26 @@
-"""Ensembles that are declared: their members, the plan to train them, and what came out."""
+"""Ensembles: what they are made of, how they are declared, and how one call trains them."""
+
+from rankinite.ensemble.assembling import Ensemble, assemble
+from rankinite.ensemble.augmentation import augmented
+from rankinite.ensemble.bagging import Bagging
+from rankinite.ensemble.folds import fold_numbers
+from rankinite.ensemble.query_features import (
+    out_of_fold,
+    query_features,
+    with_features,
+    with_query_features,
+)
+from rankinite.ensemble.stacked import Stacked
+
+__all__ = [
+    "Bagging",
+    "Ensemble",
+    "Stacked",
+    "assemble",
+    "augmented",
+    "fold_numbers",
+    "out_of_fold",
+    "query_features",
+    "with_features",
+    "with_query_features",
+]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.binning import BinMapper, BinnedMatrix, Bins
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.dataset import Dataset
 from rankinite.data.features import FeatureBins
@@ -56,7 +56,7 @@ def save_binned(
         write_arrays(file, dict(sorted(arrays.items())), metadata)
 
 
-def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> BinnedMatrix:
+def _bins(dataset: Dataset, max_bins: int, like: Dataset | None) -> Bins:
     if like is None:
         return dataset.binned(max_bins)
     return dataset.features.bins_by(

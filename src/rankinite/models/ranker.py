@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankinite._numba import number_of_threads, threads
-from rankinite.data import Dataset, FeatureValues
+from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
 from rankinite.data.frames import features_of, listed
 from rankinite.errors import DataError, ParameterError
@@ -120,9 +120,9 @@ def with_features(what: str, rows: Dataset, n_known: int, known: list[str] | Non
     names = rows.feature_names
     if names is not None and known is not None and names != known:
         places = {name: j for j, name in enumerate(names)}
-        if isinstance(rows.features, FeatureValues) and set(known) <= set(names):
-            matrix = rows.X.take([places[name] for name in known], axis=1)
-            return Dataset.of(rows, FeatureValues(matrix, known))
+        if rows.features.has_values and set(known) <= set(names):
+            columns = [places[name] for name in known]
+            return Dataset.of(rows, rows.features.select_columns(columns, known))
     check_features(what, rows.n_features, names, n_known, known)
     return rows
 

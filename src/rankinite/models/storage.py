@@ -20,6 +20,8 @@ _HOMES = {
     "Combination": "rankinite.combination",
     "Narrowed": "rankinite.ensemble.around",
     "Rescaled": "rankinite.ensemble.around",
+    "Bagging": "rankinite.ensemble",
+    "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "TreeEstimator": "rankinite.models.foreign.estimators",

@@ -17,11 +17,12 @@ import numpy as np
 
 from rankinite._numba import even_blocks, in_threads, query_blocks
 from rankinite.data.dataset import Dataset
+from rankinite.data.features import Features
 from rankinite.data.preferences import Preferences
 from rankinite.data.queries import Queries
 from rankinite.order._canonical_kernels import scrambled, value_hashes
 from rankinite.order._row_key_kernels import add_pairs, content_keys
-from rankinite.order.row_keys import bits
+from rankinite.order.row_keys import bits, row_keys
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +111,7 @@ def canonical(dataset: Dataset, *columns: np.ndarray, by_pairs: bool = False) ->
     weight = _with_mean_one(None if by_pairs else dataset.weight, n_rows)
     query_weight = _with_mean_one(dataset.query_weight, dataset.n_queries)
     extras = [labels, weight, np.repeat(query_weight, sizes), *columns]
-    keys = _document_keys(dataset.X, offsets, extras)
+    keys = _document_keys(dataset.features, offsets, extras)
     pairs = _pairs_of(dataset) if by_pairs else None
     if pairs is not None:
         # Documents of equal keys stand in for each other in their pairs too.
@@ -146,7 +147,47 @@ def _with_mean_one(weight: np.ndarray | None, n: int) -> np.ndarray:
     return weight / (math.fsum(positive) / len(positive)) if len(positive) else weight
 
 
-def _document_keys(X: np.ndarray, offsets: np.ndarray, extras: list[np.ndarray]) -> np.ndarray:
+def document_keys(dataset: Dataset) -> np.ndarray:
+    """A random number of each document, made of all that belongs to it and to its query.
+
+    Of features that are bins alone it is made of these. Documents of a query with equal keys are
+    equal in features, labels, weights and pairs.
+
+    Parameters
+    ----------
+    dataset : Dataset
+        What `Queries.that_count` leaves of it.
+
+    Returns
+    -------
+    ndarray of uint64, shape (n_rows,)
+        In stored order.
+    """
+    labels = np.zeros(dataset.n_rows) if dataset.y is None else dataset.y
+    if dataset.features.has_values:
+        weight = _with_mean_one(dataset.weight, dataset.n_rows)
+        keys = _document_keys(dataset.features, dataset.offsets, [labels, weight])
+    else:
+        binned = dataset.features.bins(dataset.mapper(255).max_bins, lambda: np.empty(0, np.int64))
+        keys = row_keys(binned, labels, dataset.weight, dataset.offsets)
+    pairs = _pairs_of(dataset)
+    if pairs is not None:
+        add_pairs(pairs.first, pairs.other, bits(pairs.probability, pairs.weight), keys)
+    return keys
+
+
+def _document_keys(features: Features, offsets: np.ndarray, extras: list[np.ndarray]) -> np.ndarray:
+    hashes = _row_hashes(features)
+    keys = np.empty(len(hashes), np.uint64)
+    nothing = np.empty((0, len(hashes), 2), np.uint64)
+    words = np.concatenate([hashes[np.newaxis], bits(*extras)])
+    in_threads(content_keys, query_blocks(offsets), nothing, words, offsets, keys)
+    return keys
+
+
+def _row_hashes(features: Features) -> np.ndarray:
+    """A hash of the values of each row; a row that comes several times is hashed once."""
+    X, rows = features.source()
     hashes = np.empty(len(X), np.uint64)
 
     def hash_block(first: int, last: int) -> None:
@@ -155,11 +196,7 @@ def _document_keys(X: np.ndarray, offsets: np.ndarray, extras: list[np.ndarray])
 
     # A block of float32 is copied as float64: the more of them, the less memory.
     in_threads(hash_block, even_blocks(len(X), most=1 + len(X) // 4096))
-    keys = np.empty(len(X), np.uint64)
-    nothing = np.empty((0, len(X), 2), np.uint64)
-    words = np.concatenate([hashes[np.newaxis], bits(*extras)])
-    in_threads(content_keys, query_blocks(offsets), nothing, words, offsets, keys)
-    return keys
+    return hashes if rows is None else hashes[rows]
 
 
 def _pairs_of(dataset: Queries) -> Preferences | None:

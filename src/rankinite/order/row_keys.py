@@ -13,25 +13,47 @@ import hashlib
 import numpy as np
 
 from rankinite._numba import in_threads, query_blocks
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import BinnedRows, Bins
 from rankinite.data.preferences import Preferences
 from rankinite.distributed import Communicator, Serial
 from rankinite.order._row_key_kernels import add_pairs, content_keys
 
+# Rows by number whose bins are copied out at a time, about.
+ROWS_AT_ONCE = 10_000
+
 
 def row_keys(
-    binned: BinnedMatrix, labels: np.ndarray, weight: np.ndarray | None, offsets: np.ndarray
+    binned: Bins, labels: np.ndarray, weight: np.ndarray | None, offsets: np.ndarray
 ) -> np.ndarray:
     """One uint64 for every row; see the module's text."""
     # No weight is a weight of 1 everywhere, and must give the same model.
     weight = np.ones(binned.n_rows) if weight is None else weight
     keys = np.empty(binned.n_rows, np.uint64)
-    words, extras = binned.blocks.view(np.uint64), bits(labels, weight)
-    in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
+    extras = bits(labels, weight)
+    if isinstance(binned, BinnedRows):
+        _keys_of_rows(binned, extras, offsets, keys)
+    else:
+        words = binned.blocks.view(np.uint64)
+        in_threads(content_keys, query_blocks(offsets), words, extras, offsets, keys)
     return keys
 
 
-def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
+def _keys_of_rows(
+    binned: BinnedRows, extras: np.ndarray, offsets: np.ndarray, keys: np.ndarray
+) -> None:
+    """`row_keys` of rows that do not lie next to each other: the bins of a few are at a time."""
+
+    def write(first_query: int, last_query: int) -> None:
+        own = offsets[first_query : last_query + 1]
+        some = slice(own[0], own[-1])
+        words = binned.select_rows(np.arange(own[0], own[-1])).blocks.view(np.uint64)
+        few = np.ascontiguousarray(extras[:, some])
+        content_keys(0, len(own) - 1, words, few, own - own[0], keys[some])
+
+    in_threads(write, query_blocks(offsets, most=1 + int(offsets[-1]) // ROWS_AT_ONCE))
+
+
+def row_keys_with_pairs(binned: Bins, pairs: Preferences) -> np.ndarray:
     """One uint64 for every row of data that is learned from its pairs alone.
 
     Documents with equal keys in one query have equal bins, and pairs with documents of equal bins,
@@ -45,7 +67,7 @@ def row_keys_with_pairs(binned: BinnedMatrix, pairs: Preferences) -> np.ndarray:
 
 
 def fingerprint(
-    binned: BinnedMatrix,
+    binned: Bins,
     keys: np.ndarray,
     offsets: np.ndarray,
     *columns: np.ndarray,
@@ -55,7 +77,7 @@ def fingerprint(
 
     Parameters
     ----------
-    binned : BinnedMatrix
+    binned : BinnedMatrix or BinnedRows
         For its edges; its bins are in the keys.
     keys : ndarray of uint64, shape (n_rows,)
         From `row_keys`.

@@ -20,6 +20,8 @@ _STREAMS = {
     "importance": 7,
     "worker": 8,
     "selection": 9,
+    "documents": 10,
+    "folds": 11,
 }
 
 

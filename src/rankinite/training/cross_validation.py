@@ -162,12 +162,16 @@ def _named(rankers: Any) -> dict[str, Any]:
     return {str(name): ranker for name, ranker in rankers.items()}
 
 
+def watches(ranker: Any) -> bool:
+    """Whether a ranker needs validation data when it is trained."""
+    return bool(getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0))
+
+
 def _trained(ranker: Any, train: Dataset, n_folds: int, random_state: int | None) -> Any:
     if not isinstance(ranker, Estimator):
         return ranker(train)
     fresh: Any = ranker.__sklearn_clone__()
-    watches = getattr(ranker, "early_stopping", None) or getattr(ranker, "n_restarts", 0)
-    if not watches:
+    if not watches(ranker):
         return fresh.fit(train)
     if n_folds < 3:
         raise ParameterError(

@@ -11,6 +11,7 @@ from rankinite.trees.fixed_point import (
     sums_over_leaves,
 )
 from rankinite.trees.grower import Grower, GrowthParameters, share_of_words
+from rankinite.trees.repeated_rows import grower_of
 from rankinite.trees.scoring import (
     SERIAL_ROWS,
     add_grown_tree,
@@ -38,6 +39,7 @@ __all__ = [
     "draw_rows",
     "from_bytes",
     "gradients",
+    "grower_of",
     "leaves_of",
     "local_sums_over_leaves",
     "pack_least_squares",

@@ -76,6 +76,13 @@ def _add_part(words, rows, cells, sums):
         _add_gathered(words, rows, cells, sums)
 
 
+@kernel()
+def add_cells(cells, rows, sums):
+    """Add the cell of each of `rows`, in which a row may come repeatedly, to that row's sum."""
+    for i in range(rows.shape[0]):
+        sums[rows[i]] += cells[i]
+
+
 @parallel_kernel()
 def build_histogram(words, rows, cells, gathered, partial, histogram):
     """Sum the cells of `rows` by bin, for every feature.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rankinite.binning import BinnedMatrix
+from rankinite.binning import BinnedMatrix, Bins
 from rankinite.distributed import Communicator, total
 from rankinite.order.seeds import derive_seed, draw_without_replacement
 from rankinite.trees._histogram_kernels import N_BINS
@@ -63,7 +63,7 @@ class GrowthParameters:
 
 
 @dataclass
-class _Node:
+class Node:
     """A leaf so far: this worker's rows ``[start, stop)`` of it, and its best split."""
 
     leaf: int
@@ -109,7 +109,8 @@ class Grower:
         n_rows: int,
         communicator: Communicator,
     ) -> None:
-        self.binned = binned
+        self.binned: Bins = binned
+        self._matrix = binned
         self.parameters = parameters
         self.keys = keys
         self.n_rows = n_rows
@@ -144,9 +145,9 @@ class Grower:
         self._see(drawn)
         rows = np.arange(len(packed.cells), dtype=np.uint32)
         self._n_meant = n_meant
-        root = _Node(leaf=0, start=0, stop=len(rows))
+        root = Node(leaf=0, start=0, stop=len(rows))
         leaves = [root]
-        splits: list[_Node] = []
+        splits: list[Node] = []
         left: list[int] = []
         right: list[int] = []
         heap: list[tuple[float, int]] = []
@@ -169,13 +170,18 @@ class Grower:
             self._release(node)
         tree = self._tree([node.split for node in splits], left, right, packed)
         if drawn is not None:
-            leaf_of = leaves_of(tree, self.binned)
+            return self._grown(tree, leaves_of(tree, self._matrix))
+        leaf_of = np.empty(len(rows), np.int32)
+        starts, stops = np.array([(node.start, node.stop) for node in leaves]).T.copy()
+        write_leaves(rows, starts, stops, leaf_of)
+        return self._grown(tree, leaf_of, stops - starts)
+
+    def _grown(
+        self, tree: Tree, leaf_of: np.ndarray, counts: np.ndarray | None = None
+    ) -> GrownTree:
+        """The tree with the numbers of its leaves' rows, from those of this worker if known."""
+        if counts is None:
             counts = np.bincount(leaf_of, minlength=tree.n_leaves)
-        else:
-            leaf_of = np.empty(len(rows), np.int32)
-            starts, stops = np.array([(node.start, node.stop) for node in leaves]).T.copy()
-            write_leaves(rows, starts, stops, leaf_of)
-            counts = stops - starts
         return GrownTree(replace(tree, count=self.communicator.sum(counts)), leaf_of)
 
     def _see(self, drawn: np.ndarray | None) -> None:
@@ -183,8 +189,8 @@ class Grower:
 
         Those drawn are copied next to each other, once for all nodes that look at them.
         """
-        words = self.binned.blocks.view(np.uint64)
-        self._words, self._own_keys = words, self.keys
+        words = self._matrix.blocks.view(np.uint64)
+        self._words = words
         n_seen = words.shape[1]
         if drawn is not None:
             n_seen = len(drawn)
@@ -192,15 +198,19 @@ class Grower:
             self._copied = _at_least(self._copied, math.prod(shape))
             self._words = self._copied[: math.prod(shape)].reshape(shape)
             copy_rows(words, drawn, self._words)
-            self._own_keys = self.keys[drawn]
+        self._see_keys(drawn)
         self._blocks = self._words.view(np.uint8)
         self._left, self._right, self._cells = (
             _at_least(scratch, n_seen) for scratch in (self._left, self._right, self._cells)
         )
 
+    def _see_keys(self, drawn: np.ndarray | None) -> None:
+        """Turn to the keys of these rows."""
+        self._own_keys = self.keys if drawn is None else self.keys[drawn]
+
     def _open(
         self,
-        nodes: list[_Node],
+        nodes: list[Node],
         rows: np.ndarray,
         packed: Packed,
         seed: np.uint64,
@@ -224,9 +234,9 @@ class Grower:
 
     def _open_children(
         self,
-        node: _Node,
-        left: _Node,
-        right: _Node,
+        node: Node,
+        left: Node,
+        right: Node,
         rows: np.ndarray,
         packed: Packed,
         seed: np.uint64,
@@ -243,58 +253,64 @@ class Grower:
         large.histogram, node.histogram = node.histogram, None
         self._open([small, large], rows, packed, seed, heap)
 
-    def _drawn(self, node: _Node, rows: np.ndarray, seed: np.uint64) -> np.ndarray:
-        """The rows that choose the node's split: all, or those drawn for it."""
-        own = rows[node.start : node.stop]
-        fraction = self.parameters.row_fraction
-        if fraction == 1.0:
-            return own
-        scratch = self._left[: len(own)]
-        node_seed = derive_seed(seed, node.number, "rows")
-        limit = share_of_words(fraction)
-        return scratch[: draw_rows(own, self._own_keys, node_seed, limit, scratch)]
+    def _counted(
+        self, node: Node, rows: np.ndarray, packed: Packed, seed: np.uint64
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """The rows that choose a node's split, the cells of all, and how many rows these stand for.
 
-    def _release(self, node: _Node) -> None:
+        All of its rows choose, or those drawn for it.
+        """
+        own = rows[node.start : node.stop]
+        if self.parameters.row_fraction < 1.0:
+            own = self._drawn(own, self._own_keys, node, seed)
+        return own, packed.cells, len(own)
+
+    def _drawn(self, own: np.ndarray, keys: np.ndarray, node: Node, seed: np.uint64) -> np.ndarray:
+        """Those of a node's rows that are drawn for it, by their keys."""
+        scratch = np.empty_like(own)
+        node_seed = derive_seed(seed, node.number, "rows")
+        limit = share_of_words(self.parameters.row_fraction)
+        return scratch[: draw_rows(own, keys, node_seed, limit, scratch)]
+
+    def _release(self, node: Node) -> None:
         if node.histogram is not None:
             self._search.release(node.histogram)
             node.histogram = None
 
     def _find_splits(
-        self, nodes: list[_Node], rows: np.ndarray, packed: Packed, seed: np.uint64
+        self, nodes: list[Node], rows: np.ndarray, packed: Packed, seed: np.uint64
     ) -> None:
         subtract = False
         histograms = []
         for node in nodes:
             subtract = node.histogram is not None
             if node.histogram is None:
-                drawn = self._drawn(node, rows, seed)
-                node.histogram = self._search.histogram(
-                    self._words, drawn, packed.cells, self._cells
-                )
+                counted, cells, n_counted = self._counted(node, rows, packed, seed)
+                node.histogram = self._search.histogram(self._words, counted, cells, self._cells)
                 if node.parent < 0:
                     self._limits = self.parameters.limits(
-                        node.histogram, self._n_rows_of_root(drawn), packed
+                        node.histogram, self._n_rows_of_root(n_counted), packed
                     )
             histograms.append(node.histogram)
         splits = self._search.best(histograms, subtract, self._allowed, self._limits)
         for node, split in zip(nodes, splits, strict=True):
             node.split = split
 
-    def _n_rows_of_root(self, drawn: np.ndarray) -> float:
+    def _n_rows_of_root(self, n_counted: int) -> float:
         """How many rows, over all workers, the histogram of the root stands for."""
         if self._n_meant is None:
-            return total(len(drawn), self.communicator)
+            return total(n_counted, self.communicator)
         return self._n_meant * self.parameters.row_fraction
 
-    def _may_split(self, node: _Node) -> bool:
+    def _may_split(self, node: Node) -> bool:
         """Whether a node may be divided, if its rows can be."""
         deepest = self.parameters.max_depth
         return deepest is None or node.depth < deepest
 
-    def _allow_features(self, k: int, node: _Node, seed: np.uint64) -> None:
+    def _allow_features(self, k: int, node: Node, seed: np.uint64) -> None:
         """Draw the features that may split a node; none if it must stay a leaf."""
         fraction = self.parameters.feature_fraction
-        n_features = self.binned.n_features
+        n_features = self._matrix.n_features
         may_split = self._may_split(node)
         self._allowed[k] = may_split and fraction == 1.0
         if may_split and fraction < 1.0:
@@ -303,8 +319,8 @@ class Grower:
             self._allowed[k, draw_without_replacement(n_features, n_drawn, node_seed)] = True
 
     def _divide(
-        self, node: _Node, rows: np.ndarray, parent: int, new_leaf: int
-    ) -> tuple[_Node, _Node]:
+        self, node: Node, rows: np.ndarray, parent: int, new_leaf: int
+    ) -> tuple[Node, Node]:
         split = node.split
         block, column = divmod(split.feature, self._blocks.shape[2])
         own = rows[node.start : node.stop]
@@ -320,8 +336,8 @@ class Grower:
         )
         middle, depth = node.start + n_left, node.depth + 1
         return (
-            _Node(node.leaf, node.start, middle, parent, True, depth),
-            _Node(new_leaf, middle, node.stop, parent, False, depth),
+            Node(node.leaf, node.start, middle, parent, True, depth),
+            Node(new_leaf, middle, node.stop, parent, False, depth),
         )
 
     def _tree(
@@ -336,7 +352,7 @@ class Grower:
         bins = np.array([split.bin for split in splits], np.uint8)
         return Tree(
             feature=features,
-            threshold=thresholds_of(features, bins, self.binned.mapper),
+            threshold=thresholds_of(features, bins, self._matrix.mapper),
             bin=bins,
             missing_left=np.array([split.missing_left for split in splits], np.bool_),
             left=np.array(left, np.int32),

@@ -8,7 +8,7 @@ import numba
 import numpy as np
 
 from rankinite._numba import in_threads
-from rankinite.binning import BinMapper, BinnedMatrix
+from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows, Bins
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
@@ -61,11 +61,15 @@ def score_features(
 
 def score_binned(
     forest: Forest,
-    binned: BinnedMatrix,
+    binned: Bins,
     start: np.ndarray | float = 0.0,
     n_trees: int | None = None,
 ) -> np.ndarray:
     """Score binned rows; every threshold of the forest must be an edge of the bins."""
+    if isinstance(binned, BinnedRows):
+        if np.ndim(start) == 0:
+            return score_binned(forest, binned.matrix, start, n_trees)[binned.rows]
+        binned = binned.copied()
     scores = np.empty(binned.n_rows)
     scores[:] = start
     if n_trees is not None:
@@ -79,8 +83,11 @@ def score_binned(
     return scores
 
 
-def add_tree(tree: Tree, binned: BinnedMatrix, scores: np.ndarray) -> None:
+def add_tree(tree: Tree, binned: Bins, scores: np.ndarray) -> None:
     """Add one tree to the scores of rows in the bins it was grown on."""
+    if isinstance(binned, BinnedRows):
+        kernels.add_leaf_values(leaves_of(tree, binned), tree.value, scores)
+        return
     if tree.n_leaves > WALKED_LEAVES or binned.n_rows > WALKED_ROWS:
         offsets = (np.array([0, len(tree.feature)]), np.array([0, tree.n_leaves]))
         _add_by_planes(tree, tree.bin, offsets, binned, scores)
@@ -144,8 +151,10 @@ def _on_threads(score: Callable[[int, int], None], n_rows: int) -> None:
     in_threads(score, np.append(np.arange(0, n_rows, step), n_rows))
 
 
-def leaves_of(tree: Tree, binned: BinnedMatrix) -> np.ndarray:
+def leaves_of(tree: Tree, binned: Bins) -> np.ndarray:
     """The leaf of each row in the bins that the tree was grown on, of int32."""
+    if isinstance(binned, BinnedRows):
+        return leaves_of(tree, binned.matrix)[binned.rows]
     leaves = np.zeros(binned.n_rows)
     add_tree(tree.with_values(np.arange(tree.n_leaves, dtype=np.float64)), binned, leaves)
     return leaves.astype(np.int32)
