@@ -117,7 +117,7 @@ def test_the_example_is_that_of_the_paper(tmp_path):
         ('scores_of = "mart"', 'scores_of = "trees"', 30, "query_max"),
         ('loss = "graded"', 'loss = "least_squares"', 30, 'use "query"'),
         ('scores_of = "mart"\n', "", 28, "the member 'other' has no ranker"),
-        ('"average", "linear"]', '"mean"]', 33, "methods must be 'all', or a list of average"),
+        ('"average", "linear"]', '"mean"]', 33, "methods must be 'all' or a list of average"),
         ('choose = "linear"', 'choose = "net"', 34, "choose must be one of 'best', 'average'"),
         ("[combine]", "[combination]", 32, "a declaration has no combination"),
         ("folds = 4", 'train = "absent.txt"', 3, "absent.txt does not exist"),

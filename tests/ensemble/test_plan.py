@@ -93,7 +93,7 @@ def test_nothing_changes_by_itself():
         ("query_max", "query", [], ["same"]),
         ("bag = true", "bag = true\nfeatures = [1]", ["top"], ["top"]),
         ("folds = 3", "folds = 4", ["mart", "net", "top"], ["mart", "net", "same", "top"]),
-        ("folds = 3", "folds = 3\nseed = 1", ["mart", "net", "top"], ["mart", "net", "same", "top"]),
+        ("[data]", "[data]\nseed = 1", ["mart", "net", "top"], ["mart", "net", "same", "top"]),
     ],
 )  # fmt: skip
 def test_what_depends_on_a_change(before, after, trained, made):

@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from rankinite.ensemble.plan import MEMBER, TRAIN, Step
 from rankinite.ensemble.run_folder import RunFolder
-from rankinite.ensemble.running import Progress, check_jobs, run_steps
+from rankinite.ensemble.running import Progress, check_jobs, pending, run_steps
 from rankinite.errors import DataError, ModelFileError, WorkerError
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
@@ -49,6 +50,7 @@ class Work:
 def do(steps, work, jobs=1, keep_going=False):
     lines = []
     progress = Progress(lines.append, jobs)
+    progress.expect(pending(steps, work.folder))
     failures = run_steps(steps, work.folder, work, progress, keep_going=keep_going)
     return failures, lines
 
@@ -73,7 +75,7 @@ def test_all_is_done_once(folder, jobs):
 
 @pytest.mark.parametrize("jobs", JOBS)
 def test_a_failure_ends_the_run_and_is_named(folder, jobs):
-    with pytest.raises((DataError, WorkerError), match="^b failed: it is no good$"):
+    with pytest.raises((DataError, WorkerError), match=r"^b failed: it is no good$"):
         do(STEPS, Work(folder, failing=["b"]), jobs)
     assert folder.is_done(STEPS[0]) and not folder.is_done(STEPS[3])
 
@@ -94,7 +96,7 @@ def test_a_process_that_is_killed(folder):
         def __call__(self, step):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    with pytest.raises(WorkerError, match="^a failed: its process has ended by signal 9"):
+    with pytest.raises(WorkerError, match=r"^a failed: its process has ended by signal 9"):
         do(STEPS, Killed(folder), jobs=2)
 
 
@@ -102,7 +104,6 @@ def test_a_process_that_is_killed(folder):
 def test_processes_end_with_their_parent(tmp_path):
     code = """
 import os, sys, time
-from pathlib import Path
 from tests.ensemble.test_running import *
 class Slow(Work):
     def __call__(self, step):
@@ -122,7 +123,7 @@ with folder.held():
     finally:
         parent.kill()
         parent.wait()
-    while any(os.path.exists(f"/proc/{path.read_text()}") for path in pids):
+    while any(Path(f"/proc/{path.read_text()}").exists() for path in pids):
         assert time.monotonic() < deadline, "a process has outlived its parent"
         time.sleep(0.05)
     with RunFolder(tmp_path / "run").held():
@@ -133,9 +134,10 @@ def test_a_folder_is_for_one_run(folder):
     pytest.importorskip("fcntl")
     with pytest.raises(DataError, match="another run is at work in"), RunFolder(folder.path).held():
         pass
-    with pytest.raises(DataError, match="cannot be written"), RunFolder(
-        folder.path / "no" / "such"
-    ).held():
+    with (
+        pytest.raises(DataError, match="cannot be written"),
+        RunFolder(folder.path / "no" / "such").held(),
+    ):
         pass
 
 

@@ -81,9 +81,7 @@ class Narrowed(Around):
 
     constraints: ClassVar[Mapping[str, Constraint]] = {"n_threads": Whole(1, optional=True)}
 
-    def __init__(
-        self, ranker: Any, columns: Sequence[int], n_threads: int | None = None
-    ) -> None:
+    def __init__(self, ranker: Any, columns: Sequence[int], n_threads: int | None = None) -> None:
         self.ranker = ranker
         self.columns = columns
         self.n_threads = n_threads
@@ -210,7 +208,9 @@ def narrowed(data: Dataset, columns: Sequence[int], values: np.ndarray | None = 
     return Dataset.of(data, FeatureValues(matrix, chosen))
 
 
-def columns_of(features: Sequence[int | str], n_features: int, names: list[str] | None) -> list[int]:
+def columns_of(
+    features: Sequence[int | str], n_features: int, names: list[str] | None
+) -> list[int]:
     """The columns, from 0 and ascending, that names, numbers from 1 and ranges of them stand for.
 
     A text is a name if there is a feature of this name, and else a number or a range.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,13 +18,14 @@ from rankinite.combination import Combination
 from rankinite.data import Dataset
 from rankinite.ensemble.around import columns_of
 from rankinite.ensemble.declaration import Declaration, read_declaration
+from rankinite.ensemble.folds import fold_numbers
 from rankinite.ensemble.material import Material
-from rankinite.ensemble.plan import MEMBER, Prints, steps_of_combination, steps_of_members, title
+from rankinite.ensemble.plan import Prints, Step, steps_of_combination, steps_of_members, title
 from rankinite.ensemble.report import BEST_SUBSET, Report, make_report
 from rankinite.ensemble.run_folder import RunFolder
-from rankinite.ensemble.running import Progress, Say, check_jobs, run_steps
+from rankinite.ensemble.running import Progress, check_jobs, pending, run_steps
 from rankinite.ensemble.work import Workshop
-from rankinite.errors import DataError, RankiniteError, RankiniteWarning
+from rankinite.errors import DataError, RankiniteWarning
 from rankinite.formats.files import checked_path, replacing
 from rankinite.measures import compare
 from rankinite.measures.evaluation import Evaluator
@@ -55,7 +56,7 @@ class Ensemble:
 
 
 def assemble(
-    declaration: str | os.PathLike[str] | Mapping[str, Any],
+    declaration: str | os.PathLike[str] | Mapping[str, Any] | Declaration,
     train: Dataset,
     valid: Dataset | None = None,
     test: Dataset | None = None,
@@ -107,14 +108,13 @@ def assemble(
     >>> found.model.predict(test).shape
     (300,)
     """
-    declared = declaration
-    if not isinstance(declared, Declaration):
-        declared = read_declaration(declaration)
+    declared = (
+        declaration if isinstance(declaration, Declaration) else read_declaration(declaration)
+    )
     Whole(1).check("jobs", jobs)
     Whole(1, optional=True).check("n_threads", n_threads)
     OneOf((True, False)).check("keep_going", keep_going)
     of_each = check_jobs(jobs, n_threads) if jobs > 1 else n_threads
-    say: Say = show_line if verbose else _silent
     for name, rows in (("train", train), ("valid", valid), ("test", test)):
         if rows is not None or name == "train":
             _check_data(name, rows, train)
@@ -122,9 +122,10 @@ def assemble(
         train_, valid_ = Material.of(train), None if valid is None else Material.of(valid)
         _check_folds_and_features(declared, train_, valid_)
         workshop = Workshop(declared, train_, valid_, folder, of_each)
-        failures = _make_members(workshop, jobs, keep_going, say)
+        progress = Progress(show_line if verbose else _silent, jobs)
+        failures = _make_members(workshop, progress, keep_going)
+        steps = _try_combinations(workshop, progress)
         workshop.n_threads = n_threads
-        steps = _try_combinations(workshop, jobs, of_each, say)
         report = make_report(workshop, steps, failures)
         model = _model(workshop, report.chosen, report.subset)
         if test is not None:
@@ -169,8 +170,6 @@ def _check_folds_and_features(
     declared: Declaration, train: Material, valid: Material | None
 ) -> None:
     """Refuse what does not fit the data, before anything is trained."""
-    from rankinite.ensemble.folds import fold_numbers
-
     data = train.data
     for each in declared.report:
         with declared.about("data", "measure" if each == declared.measure else "report"):
@@ -193,32 +192,36 @@ def _check_folds_and_features(
                 columns_of(member.features, data.n_features, data.feature_names)
 
 
-def _make_members(workshop: Workshop, jobs: int, keep_going: bool, say: Say) -> dict[str, str]:
+def _make_members(workshop: Workshop, progress: Progress, keep_going: bool) -> dict[str, str]:
     """Train all members; what went wrong, by member."""
-    valid = workshop.valid
+    declared, folder, valid = workshop.declaration, workshop.folder, workshop.valid
     prints = Prints(workshop.train.fingerprint, None if valid is None else valid.fingerprint)
-    n_rows = workshop.train.data.n_rows
-    steps = steps_of_members(workshop.declaration, prints, n_rows)
+    steps = steps_of_members(declared, prints, workshop.train.data.n_rows)
     workshop.steps = {step.name: step for step in steps}
-    progress = Progress(say, jobs)
-    failures = run_steps(steps, workshop.folder, workshop.do, progress, keep_going=keep_going)
-    workshop.combined = [name for name in workshop.declaration.members if name not in failures]
+    progress.expect(pending([*steps, *_combinations(workshop, declared.members)], folder))
+    failures = run_steps(steps, folder, workshop.do, progress, keep_going=keep_going)
+    workshop.combined = [name for name in declared.members if name not in failures]
     for name, why in failures.items():
         warnings.warn(
-            f"the member {name} is not in the ensemble: {why}", RankiniteWarning, stacklevel=3
+            f"the member {name} is not in the ensemble: {why}", RankiniteWarning, stacklevel=4
         )
     if not workshop.combined:
-        raise DataError(f"all members have failed, the first because {next(iter(failures.values()))}")
+        first, why = next(iter(failures.items()))
+        raise DataError(f"all members have failed, {first} because {why}")
     return failures
 
 
-def _try_combinations(workshop: Workshop, jobs: int, of_each: int | None, say: Say) -> list[Any]:
-    keys = {name: workshop.steps[name].key for name in workshop.combined}
-    n_rows = workshop.held_out.data.n_rows
-    steps = steps_of_combination(workshop.declaration, keys, n_rows)
-    workshop.n_threads, whole = of_each, workshop.n_threads
-    run_steps(steps, workshop.folder, workshop.do, Progress(say, jobs))
-    workshop.n_threads = whole
+def _combinations(workshop: Workshop, members: Iterable[str]) -> list[Step]:
+    """The steps that combine members."""
+    keys = {name: workshop.steps[name].key for name in members}
+    return steps_of_combination(workshop.declaration, keys, workshop.held_out.data.n_rows)
+
+
+def _try_combinations(workshop: Workshop, progress: Progress) -> list[Step]:
+    """Try all ways to combine the members that there are."""
+    steps = _combinations(workshop, workshop.combined)
+    progress.expect(pending(steps, workshop.folder))
+    run_steps(steps, workshop.folder, workshop.do, progress)
     return steps
 
 

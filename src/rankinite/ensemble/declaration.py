@@ -247,7 +247,7 @@ class _Reader:
         for name in named:
             if not name or any(letter in name for letter in "/\\\0") or name.startswith("."):
                 self._fail(
-                    f"a member cannot be called {name!r}, for its files are: use letters and digits",
+                    f"a member cannot be called {name!r}, as its files are: use letters and digits",
                     "member",
                     name,
                 )
@@ -260,9 +260,7 @@ class _Reader:
             self._check_learner(member, seed)
         return members
 
-    def _member(
-        self, name: str, table: Mapping[str, Any], defaults: Mapping[str, Any]
-    ) -> Member:
+    def _member(self, name: str, table: Mapping[str, Any], defaults: Mapping[str, Any]) -> Member:
         at = ("member", name)
         shared = ("family", "normalize")
         own = ("ranker", "parameters", "bag", "augment", "features", "extra")
@@ -271,7 +269,9 @@ class _Reader:
         for key in own if other is not None else ():
             if key in table:
                 self._fail(
-                    f"scores_of takes the models of {other!r} as they are: leave out {key}", *at, key
+                    f"scores_of takes the models of {other!r} as they are: leave out {key}",
+                    *at,
+                    key,
                 )
         if other is None and "ranker" not in table:
             self._fail(f"the member {name!r} has no ranker: add one, or scores_of", *at)
@@ -388,7 +388,7 @@ class _Reader:
             for name in names:
                 if name not in METHODS:
                     self._fail(
-                        f"methods must be {_ALL!r}, or a list of {', '.join(METHODS)}, got {name!r}",
+                        f"methods must be {_ALL!r} or a list of {', '.join(METHODS)}, got {name!r}",
                         "combine",
                         "methods",
                     )

@@ -112,9 +112,7 @@ def _choose(workshop: Workshop, compared: Comparison, sign: float) -> tuple[str,
     combine, by = workshop.declaration.combine, workshop.declaration.measure
     names = [title(way) for way in combine.ways]
     if combine.choose != "best":
-        chosen = next(
-            title(way) for way in combine.ways if way[0] == combine.choose
-        )
+        chosen = next(title(way) for way in combine.ways if way[0] == combine.choose)
         return chosen, f"{chosen} is the combination asked for"
     names += [BEST_SUBSET] if combine.subset else []
     values = {name: sign * compared.evaluations[name][by] for name in names}

@@ -44,10 +44,10 @@ class Progress:
     _started: dict[str, float] = field(default_factory=dict)
 
     def expect(self, steps: Iterable[Step]) -> None:
-        """Count further steps that are to be done."""
-        for step in steps:
-            self.n_steps += 1
-            self._left += step.cost
+        """Say what is still to be done."""
+        steps = list(steps)
+        self.n_steps = self.n_done + len(steps)
+        self._left = sum(step.cost for step in steps)
 
     def begin(self, step: Step) -> None:
         """Note that a step begins."""
@@ -86,6 +86,7 @@ def run_steps(
         Says which are done.
     work : function of a step
     progress : Progress
+        What is expected to be done is told to it before.
     keep_going : bool
         Whether to go on after a step that fails, with all that does not need it.
 
@@ -95,7 +96,6 @@ def run_steps(
         What went wrong, by the owner of the step; of those that need it too.
     """
     todo = pending(steps, folder)
-    progress.expect(todo)
     if progress.n_places == 1:
         return _one_by_one(todo, work, progress, keep_going)
     crew = Crew(progress.n_places, work, folder.let_go)

@@ -208,7 +208,9 @@ class Workshop:
             return self.folder.read_model(self.steps[member.scores_of])
         if member.bag:
             parts = range(self.declaration.n_folds)
-            model: Ranker = Bagging.of([self.folder.read_model(self._part(member, k)) for k in parts])
+            model: Ranker = Bagging.of(
+                [self.folder.read_model(self._part(member, k)) for k in parts]
+            )
         else:
             model = self.folder.read_model(self._part(member, None))
         widened = self._widened(member)
