@@ -137,11 +137,12 @@ def test_members_share_folds_and_held_out_scores_are_of_others(whole):
 
 @pytest.mark.slow
 def test_the_order_of_the_rows_does_not_matter(whole, tmp_path):
-    folder, found = whole
+    folder, _ = whole
     train = SETS[0]
     rows = np.random.default_rng(5).permutation(train.n_rows)
     qid = np.repeat(train.qids, train.query_sizes)
-    shuffled = rk.Dataset(train.X[rows], train.y[rows], qid=qid[rows])
+    with pytest.warns(RankiniteWarning, match="did not lie together"):
+        shuffled = rk.Dataset(train.X[rows], train.y[rows], qid=qid[rows])
     again = rk.assemble(DECLARED, shuffled, run=tmp_path / "run")
     assert files_of(tmp_path / "run") == files_of(folder)
     again.save(tmp_path / "model.rk")
@@ -231,7 +232,8 @@ def test_a_member_that_fails_is_named(tmp_path, jobs):
     bad["member"]["top"] = {"ranker": "LambdaMART", "extra": ["bad"]}
     with pytest.warns(RankiniteWarning, match="the member bad is not in the ensemble") as told:
         found = rk.assemble(bad, SETS[0], run=tmp_path / "run", jobs=jobs, keep_going=True)
-    assert list(found.report.failures) == ["bad", "top"] and len(told) == 2
+    assert list(found.report.failures) == ["bad", "top"]
+    assert sum("is not in the ensemble" in str(each.message) for each in told) == 2
     assert list(found.report.members.evaluations) == ["bag", "mart", "probable"]
     assert "without top: it needs bad" in str(found)
 
@@ -316,10 +318,10 @@ def test_killed_at_any_moment_it_ends_with_the_same_bytes(whole, tmp_path, jobs)
         finally:
             process.kill()
             process.wait()
-        for half in list(run.rglob("*.done.json"))[:3]:
-            half.unlink()  # so that there is always something to do
+        for record in sorted(run.rglob("*.done.json"))[:: draw.randint(3, 9)]:
+            record.unlink()  # so that there is always something to do
     assert n_killed >= 5
     subprocess.run(command, check=True)
     assert files_of(run) == files_of(folder)
     assert model.read_bytes() == (folder.parent / "model.rk").read_bytes()
-    assert not [path for path in run.rglob("*.tmp") if time.time() - path.stat().st_mtime < 0]
+    assert not list(run.rglob("*.tmp"))

@@ -56,6 +56,9 @@ class RunFolder:
             raise DataError(
                 f"another run is at work in {self.path}: wait for it, or use another folder"
             ) from None
+        # What a run that was killed was about to write.
+        for half in self.path.rglob(".*.tmp"):
+            half.unlink(missing_ok=True)
         try:
             yield
         finally:
