@@ -45,6 +45,7 @@ _HOMES = {
     "Ensemble": "rankinite.ensemble",
     "assemble": "rankinite.ensemble",
     "Bagging": "rankinite.ensemble",
+    "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "augmented": "rankinite.ensemble",
     "Adaptation": "rankinite.adaptation",

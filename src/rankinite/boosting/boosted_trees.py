@@ -18,7 +18,7 @@ from rankinite.boosting.row_sample import RowSample
 from rankinite.boosting.selection import BestForOthers, DrawnWorker
 from rankinite.boosting.share_stage import Selection, Share, ShareStage
 from rankinite.boosting.tree_stage import Trees, TreeStage
-from rankinite.data import Dataset
+from rankinite.data import Dataset, FeatureRows
 from rankinite.data.overlap import with_next_shares
 from rankinite.distributed import Communicator, Serial, total
 from rankinite.errors import ModelFileError, ParameterError
@@ -256,6 +256,8 @@ class BoostedTrees(Learner):
         return self._link.scores(self._outputs(X, n_rounds))
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
+        if isinstance(dataset.features, FeatureRows) and dataset.features.has_values:
+            return super()._score_rows(dataset, n_rounds)
         # Bins are as good as values.
         return self._link.scores(self._outputs(dataset, n_rounds))
 

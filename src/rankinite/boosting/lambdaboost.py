@@ -142,13 +142,14 @@ class LambdaBoost(Learner):
     def _prepare(
         self, dataset: Dataset, before: np.ndarray, communicator: Communicator
     ) -> FeatureRounds:
-        X = self._feature_values(dataset)
+        X, numbers = self._feature_source(dataset)
         labels = dataset.labels  # an error if there are none
         order = canonical(dataset, before)
-        standardizer = Standardizer.learn(X, order.rows)
+        picked = order.rows if numbers is None else numbers[order.rows]
+        standardizer = Standardizer.learn(X, picked)
         stage = FeatureStage(
             self._lambdas(resolved(measure(self.measure), labels), order),
-            FeatureBlocks(X, order.rows, standardizer),
+            FeatureBlocks(X, picked, standardizer),
             standardizer,
             order.weight * np.repeat(order.query_weight, np.diff(order.offsets)),
             before[order.rows],

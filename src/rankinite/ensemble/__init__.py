@@ -4,6 +4,7 @@ from rankinite.ensemble.assembling import Ensemble, assemble
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.folds import fold_numbers
+from rankinite.ensemble.probabilities import Probabilities
 from rankinite.ensemble.query_features import (
     out_of_fold,
     query_features,
@@ -15,6 +16,7 @@ from rankinite.ensemble.stacked import Stacked
 __all__ = [
     "Bagging",
     "Ensemble",
+    "Probabilities",
     "Stacked",
     "assemble",
     "augmented",

@@ -12,9 +12,8 @@ from rankinite.data import Dataset
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.fitting import check_ranker, fitted, fresh
 from rankinite.ensemble.folds import folds_of, in_fold
+from rankinite.ensemble.meta_ranker import MetaRanker
 from rankinite.errors import ModelFileError, ParameterError
-from rankinite.measures import Measure, measure
-from rankinite.measures.estimator_score import estimator_score
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Whole
@@ -25,7 +24,7 @@ from rankinite.training.cross_validation import OutOfFold
 _OF_AUGMENTED = ("fraction", "times", "single_labels", "random_state")
 
 
-class Bagging(Ranker):
+class Bagging(MetaRanker):
     """The mean of rankers, each trained without one fold of the queries and stopped on it.
 
     So all queries are learned from, and yet each ranker has some to watch (Burges et al. 2011,
@@ -75,9 +74,9 @@ class Bagging(Ranker):
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
+        **MetaRanker.constraints,
         "n_folds": Whole(2),
         "random_state": Whole(0, 2**63 - 1, optional=True),
-        "n_threads": Whole(1, optional=True),
     }
 
     models_: list[Any]
@@ -192,9 +191,13 @@ class Bagging(Ranker):
         return self._found
 
     @property
-    def measure(self) -> str | Measure:
-        """What the rankers learn, and `score` measures."""
-        return getattr(self.ranker, "measure", "ndcg@10")
+    def early_stopping(self) -> None:
+        """None: the rankers stop on their own folds."""
+
+    @property
+    def n_restarts(self) -> int:
+        """None: the rankers watch their own folds."""
+        return 0
 
     @property
     def needs_queries(self) -> bool:
@@ -206,29 +209,6 @@ class Bagging(Ranker):
         """The trained bag in a few words, for people."""
         self.check_fitted()
         return f"Bagging of {len(self.models_)} rankers, the first a {self.models_[0].in_words()}"
-
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """The mean of the ranker's measure over the queries, as scikit-learn's tools ask for it.
-
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-        y, qid, query_weight
-            As for `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
-            A query counts by the mean of its rows' weights.
-        """
-        self.check_fitted()
-        by = measure(self.measure)
-        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
         return self._mean(dataset)

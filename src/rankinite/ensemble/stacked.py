@@ -12,10 +12,9 @@ from rankinite.data import Dataset
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.fitting import check_ranker, fitted, fresh
 from rankinite.ensemble.folds import folds_of
+from rankinite.ensemble.meta_ranker import MetaRanker
 from rankinite.ensemble.query_features import QUERY_FEATURES, out_of_fold, with_query_features
 from rankinite.errors import DataError, ModelFileError, ParameterError
-from rankinite.measures import Measure, measure
-from rankinite.measures.estimator_score import estimator_score
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Whole
@@ -25,7 +24,7 @@ from rankinite.training.cross_validation import watches
 from rankinite.training.watching import named_sets
 
 
-class Stacked(Ranker):
+class Stacked(MetaRanker):
     """A ranker with four further features from the scores of each of some base rankers.
 
     They are the maximum and the mean of a base ranker's scores over the documents of a query, and
@@ -70,9 +69,9 @@ class Stacked(Ranker):
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
+        **MetaRanker.constraints,
         "n_folds": Whole(2),
         "random_state": Whole(0, 2**63 - 1, optional=True),
-        "n_threads": Whole(1, optional=True),
     }
     # Only a Dataset can be scored: it says which documents belong to a query.
     needs_queries = True
@@ -184,43 +183,10 @@ class Stacked(Ranker):
         model._feature_names = None if names is None else names[:known]
         return model
 
-    @property
-    def measure(self) -> str | Measure:
-        """What the ranker on top learns, and `score` measures."""
-        return getattr(self.ranker, "measure", "ndcg@10")
-
-    @property
-    def early_stopping(self) -> int | None:
-        """That of the ranker on top."""
-        return getattr(self.ranker, "early_stopping", None)
-
     def in_words(self) -> str:
         """The trained model in a few words, for people."""
         self.check_fitted()
         return f"{self.ranker_.in_words()}, on top of {', '.join(self.bases_)}"
-
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """The mean of the measure of the ranker on top over the queries.
-
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-        y, qid, query_weight
-            As for `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
-            A query counts by the mean of its rows' weights.
-        """
-        self.check_fitted()
-        by = measure(self.measure)
-        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
         stacked = with_query_features(dataset, _scores(self.bases_, dataset, self.n_threads))

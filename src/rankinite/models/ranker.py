@@ -82,7 +82,13 @@ class Ranker(Estimator):
 
     def _score_rows(self, dataset: Dataset, n_rounds: int | None) -> np.ndarray:
         """Scores of a dataset; an error if it has only bins, and this ranker needs values."""
-        return self._score_matrix(self._feature_values(dataset), n_rounds)
+        X, rows = self._feature_source(dataset)
+        if rows is None:
+            return self._score_matrix(X, n_rounds)
+        # Each document is scored once, unless most of them are not asked for.
+        if len(rows) >= len(X):
+            return self._score_matrix(X, n_rounds)[rows]
+        return self._score_matrix(X[rows], n_rounds)
 
     def _check_rounds(self, n_rounds: int | None) -> None:
         """Refuse a number of rounds; rankers that are a sum over rounds check it instead."""
@@ -94,7 +100,14 @@ class Ranker(Estimator):
 
     def _feature_values(self, rows: Dataset, what: str = "this dataset") -> np.ndarray:
         """The feature matrix; an error, which calls the data `what`, if there are only bins."""
-        return rows.features.values(
+        return rows.features.values(self._needs_values(what))
+
+    def _feature_source(self, rows: Dataset) -> tuple[np.ndarray, np.ndarray | None]:
+        """A feature matrix and which of its rows those of the data are; None: all of them."""
+        return rows.features.source(self._needs_values("this dataset"))
+
+    def _needs_values(self, what: str) -> str:
+        return (
             f"{what} holds only bins, and a {type(self).__name__} needs feature values: pass "
             "the dataset with its features"
         )

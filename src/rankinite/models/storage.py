@@ -21,6 +21,7 @@ _HOMES = {
     "Narrowed": "rankinite.ensemble.around",
     "Rescaled": "rankinite.ensemble.around",
     "Bagging": "rankinite.ensemble",
+    "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",

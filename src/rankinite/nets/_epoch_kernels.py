@@ -25,6 +25,9 @@ from rankinite.lambdas._ranknet_kernels import pair_share, ranknet_lambdas
 from rankinite.measures._pair_measure_kernels import query_cost
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents, tanh_all
 
+# The places of rows whose features lie in the order of the rows.
+IN_ORDER = np.empty(0, np.int64)
+
 
 class Rows(NamedTuple):
     """The rows of the training data.
@@ -33,12 +36,14 @@ class Rows(NamedTuple):
     ----------
     offsets : ndarray of int64, shape (n_queries + 1,)
     x : ndarray of float64, shape (n_rows · n_features,)
-        Standardised features.
+        Standardised features, in the order of the rows if `places` is empty.
     n_features : int
     start : ndarray of float64, shape (n_rows,)
         Scores of a base model.
     factor : ndarray of float64, shape (n_rows,)
         Multiplies the λ of each document.
+    places : ndarray of int64, shape (n_rows,) or (0,)
+        Where the features of each row are in `x`, in rows, if several have the same.
     """
 
     offsets: np.ndarray
@@ -46,6 +51,7 @@ class Rows(NamedTuple):
     n_features: int
     start: np.ndarray
     factor: np.ndarray
+    places: np.ndarray = IN_ORDER
 
 
 class NetWeights(NamedTuple):
@@ -65,6 +71,30 @@ def longest_query(order, offsets):
 
 
 @kernel()
+def room_for_query(order, rows):
+    """What `features_of` may write to."""
+    n_copied = longest_query(order, rows.offsets) if rows.places.shape[0] > 0 else 0
+    return np.empty(n_copied * rows.n_features)
+
+
+@kernel()
+def features_of(query, rows, room):
+    """The features of a query's documents, next to each other: an array, and the first's row there.
+
+    They are copied to `room` if they do not lie so.
+    """
+    first = rows.offsets[query]
+    if rows.places.shape[0] == 0:
+        return rows.x, first
+    n_features = rows.n_features
+    for d in range(rows.offsets[query + 1] - first):
+        here, there = d * n_features, rows.places[first + d] * n_features
+        for f in range(n_features):
+            room[here + f] = rows.x[there + f]
+    return room, np.int64(0)
+
+
+@kernel()
 def lambda_epoch(order, rows, net, rate, setup, at):
     """An epoch of LambdaRank.
 
@@ -75,7 +105,8 @@ def lambda_epoch(order, rows, net, rate, setup, at):
     at : Round
         For use inside.
     """
-    offsets, x, n_features, start, factor = rows
+    offsets, n_features, start, factor = rows.offsets, rows.n_features, rows.start, rows.factor
+    room = room_for_query(order, rows)
     weights, width = net
     settings, queries, kept = setup
     scores, lam = at.scores, at.lam
@@ -85,14 +116,15 @@ def lambda_epoch(order, rows, net, rate, setup, at):
         first, last = offsets[query], offsets[query + 1]
         n = last - first
         own_scores, own_lam = scores[first:last], lam[first:last]
-        score_documents(x, n_features, first, n, weights, width, hidden, own_scores)
+        x, place = features_of(query, rows, room)
+        score_documents(x, n_features, place, n, weights, width, hidden, own_scores)
         if not add_start(start[first:last], own_scores):
             return False
         all_lambdas(query, query + 1, settings, queries, kept, at)
         for d in range(n):
             own_lam[d] *= factor[first + d]
         add_gradient(
-            x, n_features, first, n, own_lam, weights, width, rate, hidden, deltas, weights
+            x, n_features, place, n, own_lam, weights, width, rate, hidden, deltas, weights
         )
     return True
 
@@ -110,7 +142,8 @@ def ranknet_epoch(order, rows, net, rate, lower, sigma, costs):
     costs : ndarray of float64, shape (n_queries,)
         Output: the cost of each query's pairs, before its step.
     """
-    offsets, x, n_features, start, factor = rows
+    offsets, n_features, start, factor = rows.offsets, rows.n_features, rows.start, rows.factor
+    room = room_for_query(order, rows)
     weights, width = net
     longest = longest_query(order, offsets)
     hidden, deltas = np.empty(longest * width), np.empty(longest * width)
@@ -119,13 +152,14 @@ def ranknet_epoch(order, rows, net, rate, lower, sigma, costs):
     for query in order:
         first, last = offsets[query], offsets[query + 1]
         n = last - first
-        score_documents(x, n_features, first, n, weights, width, hidden, scores)
+        x, place = features_of(query, rows, room)
+        score_documents(x, n_features, place, n, weights, width, hidden, scores)
         if not add_start(start[first:last], scores[:n]):
             return False
         costs[query] = ranknet_lambdas(scores[:n], lower[first:last], sigma, work, lam)
         for d in range(n):
             lam[d] *= factor[first + d]
-        add_gradient(x, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights)
+        add_gradient(x, n_features, place, n, lam, weights, width, rate, hidden, deltas, weights)
     return True
 
 
@@ -140,7 +174,8 @@ def preference_epoch(order, rows, net, rate, pairs, sigma, costs):
     costs : ndarray of float64, shape (n_queries,)
         Output: the cost of each query's pairs, before its step.
     """
-    offsets, x, n_features, start, factor = rows
+    offsets, n_features, start, factor = rows.offsets, rows.n_features, rows.start, rows.factor
+    room = room_for_query(order, rows)
     weights, width = net
     better, worse, probability, pair_weight, pair_offsets = pairs
     longest = longest_query(order, offsets)
@@ -149,7 +184,8 @@ def preference_epoch(order, rows, net, rate, pairs, sigma, costs):
     for query in order:
         first, last = offsets[query], offsets[query + 1]
         n = last - first
-        score_documents(x, n_features, first, n, weights, width, hidden, scores)
+        x, place = features_of(query, rows, room)
+        score_documents(x, n_features, place, n, weights, width, hidden, scores)
         own = scores[:n]
         if not add_start(start[first:last], own):
             return False
@@ -159,7 +195,7 @@ def preference_epoch(order, rows, net, rate, pairs, sigma, costs):
         pair_lambdas(query, pairs, first, own, sigma, lam[:n], curvature[:n])
         for d in range(n):
             lam[d] *= factor[first + d]
-        add_gradient(x, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights)
+        add_gradient(x, n_features, place, n, lam, weights, width, rate, hidden, deltas, weights)
     return True
 
 
@@ -223,18 +259,22 @@ def pairwise_epoch(order, rows, net, rate, lower, sigma, costs):
     The gradients of a query's pairs are added up, and the weights make one step after the query: so
     the step is that of `ranknet_epoch`, but for rounding. Parameters are those of `ranknet_epoch`.
     """
-    offsets, x, n_features, start, factor = rows
+    offsets, n_features, start, factor = rows.offsets, rows.n_features, rows.start, rows.factor
+    room = room_for_query(order, rows)
     weights, width = net
     hidden = np.empty(2 * width)
     scores, forces, at = np.empty(2), np.empty(2), np.empty(2, np.int64)
     gradient = np.empty(weights.shape[0])
     for query in order:
         first, last = offsets[query], offsets[query + 1]
+        x, place = features_of(query, rows, room)
+        # From a row to where its features are.
+        shift = place - first
         gradient[:] = 0.0
         costs[query] = 0.0
         for i in range(first, last):
             for j in range(first + lower[i], last):
-                at[0], at[1] = i * n_features, j * n_features
+                at[0], at[1] = (i + shift) * n_features, (j + shift) * n_features
                 _score_two(x, n_features, at, weights, width, hidden, scores)
                 lead = (scores[0] + start[i]) - (scores[1] + start[j])
                 if not abs(lead) < np.inf:

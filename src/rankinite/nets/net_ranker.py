@@ -75,18 +75,25 @@ class NetRanker(Learner):
     def _prepare(
         self, dataset: Dataset, before: np.ndarray, communicator: Communicator
     ) -> NetRounds:
-        X = self._feature_values(dataset)
+        X, numbers = self._feature_source(dataset)
         by_pairs = self.learns_preferences and dataset.preferences is not None
         if not by_pairs:
             _ = dataset.labels  # an error if there are none
         order = canonical(dataset, before, by_pairs=by_pairs)
-        standardizer = Standardizer.learn(X, order.rows)
+        picked, places = order.rows, None
+        if numbers is not None:
+            picked = numbers[picked]
+        standardizer = Standardizer.learn(X, picked)
+        if numbers is not None:
+            # Documents that come several times are standardised once.
+            picked, places = np.unique(picked, return_inverse=True)
         rows = TrainingRows(
             order,
-            standardizer.transform(X, order.rows),
+            standardizer.transform(X, picked),
             before[order.rows],
             int(self.n_hidden),
             self._seed,
+            places,
         )
         objective = self._objective(rows, dataset)
         schedule = self._schedule(dataset.n_features)

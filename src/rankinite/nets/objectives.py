@@ -18,12 +18,15 @@ from rankinite.measures._pair_measure_kernels import pair_masses
 from rankinite.measures.evaluation import Evaluator, mean_value
 from rankinite.measures.resolving import resolved
 from rankinite.nets._epoch_kernels import (
+    IN_ORDER,
     NetWeights,
     Rows,
+    features_of,
     lambda_epoch,
     pairwise_epoch,
     preference_epoch,
     ranknet_epoch,
+    room_for_query,
 )
 from rankinite.nets._net_kernels import add_gradient, add_start, score_documents
 from rankinite.nets.net import score_standardized, width_of
@@ -39,11 +42,13 @@ class TrainingRows:
     ----------
     order : Canonical
     Z : ndarray of float64, shape (n_rows, n_features)
-        Standardised features, in canonical order.
+        Standardised features, in canonical order if there are no `places`.
     start : ndarray of float64, shape (n_rows,)
         Scores of the base model, in canonical order.
     n_hidden : int
     seed : int
+    places : ndarray of int64, shape (n_rows,), optional
+        The row of `Z` that each document has, if several have the same.
     """
 
     order: Canonical
@@ -51,6 +56,14 @@ class TrainingRows:
     start: np.ndarray
     n_hidden: int
     seed: int
+    places: np.ndarray | None = None
+
+    def scores(self, weights: np.ndarray) -> np.ndarray:
+        """Scores of all rows at these weights, in canonical order."""
+        if self.places is None:
+            return score_standardized(self.Z, weights, self.n_hidden, self.start)
+        own = score_standardized(self.Z, weights, self.n_hidden, np.zeros(len(self.Z)))
+        return own[self.places] + self.start
 
     def factor(self) -> np.ndarray:
         """What multiplies the λ of each document: its weight and its query's."""
@@ -64,7 +77,8 @@ class TrainingRows:
     def for_kernels(self, factor: np.ndarray) -> Rows:
         """The rows as the kernels of epochs take them, with these factors of the λs."""
         flat = self.Z.reshape(-1)
-        return Rows(self.order.offsets, flat, self.Z.shape[1], self.start, factor)
+        places = IN_ORDER if self.places is None else self.places
+        return Rows(self.order.offsets, flat, self.Z.shape[1], self.start, factor, places)
 
     def net(self, weights: np.ndarray) -> NetWeights:
         """The net of these weights."""
@@ -153,7 +167,7 @@ class LambdaRankObjective:
         rows = self._rows
         if not self.epoch(rows.queries_of(epoch, self._useful), weights, rate, epoch):
             return math.nan
-        scores = score_standardized(rows.Z, weights, rows.n_hidden, rows.start)
+        scores = rows.scores(weights)
         if not np.isfinite(scores).all():
             return math.nan
         weight = rows.order.query_weight
@@ -172,20 +186,22 @@ class LambdaRankObjective:
         self, queries: np.ndarray, rows: Rows, net: NetWeights, rate: float, at: Round
     ) -> bool:
         """`lambda_epoch` with a measure that is written in Python."""
-        offsets, flat, n_features, start, factor = rows
+        offsets, n_features, start, factor = rows.offsets, rows.n_features, rows.start, rows.factor
         weights, width = net
+        room = room_for_query(queries, rows)
         hidden, deltas = np.empty((2, int(np.diff(offsets).max()) * width))
         for query in queries:
             first, last = int(offsets[query]), int(offsets[query + 1])
             n, scores = last - first, at.scores[first:last]
-            score_documents(flat, n_features, first, n, weights, width, hidden, scores)
+            x, place = features_of(query, rows, room)
+            score_documents(x, n_features, place, n, weights, width, hidden, scores)
             if not add_start(start[first:last], scores):
                 return False
             self._lambdas.write_query(query, at)
             lam = at.lam[first:last]
             lam *= factor[first:last]
             add_gradient(
-                flat, n_features, first, n, lam, weights, width, rate, hidden, deltas, weights
+                x, n_features, place, n, lam, weights, width, rate, hidden, deltas, weights
             )
         return True
 
