@@ -291,37 +291,37 @@ def test_data_that_cannot_be_used():
 KILLED = """
 import sys
 from tests.ensemble.test_assembling import *
-found = rk.assemble(DECLARED, SETS[0], run=sys.argv[1], jobs=int(sys.argv[2]))
+few = declared(net=None, grown=None)
+found = rk.assemble(few, SETS[0], run=sys.argv[1], jobs=int(sys.argv[2]))
 found.save(sys.argv[3])
 """
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_killed_at_any_moment_it_ends_with_the_same_bytes(whole, tmp_path, jobs):
-    folder, _ = whole
-    run, model = tmp_path / "run", tmp_path / "model.rk"
-    command = [sys.executable, "-c", KILLED, str(run), str(jobs), str(model)]
-    draw = random.Random(jobs)
+def test_killed_at_any_moment_it_ends_with_the_same_bytes(tmp_path, jobs):
+    def command(name):
+        paths = (tmp_path / f"{name}.run", str(jobs), tmp_path / f"{name}.rk")
+        return [sys.executable, "-c", KILLED, *map(str, paths)]
+
     started = time.monotonic()
-    subprocess.run([*command[:3], str(tmp_path / "first"), *command[4:]], check=True)
+    subprocess.run(command("whole"), check=True)
     seconds = time.monotonic() - started
-    model.unlink()
-    n_killed = 0
-    for _ in range(10):  # for both numbers of jobs together twenty
-        process = subprocess.Popen(command)
+    draw, n_killed, run = random.Random(jobs), 0, tmp_path / "killed.run"
+    for _ in range(10):  # twenty for both numbers of jobs
+        process = subprocess.Popen(command("killed"))
         try:
-            # Importing takes half of the time, and needs no test.
-            process.wait(draw.uniform(0.3, 1.0) * seconds)
+            # What comes before is the import of Python.
+            process.wait(draw.uniform(0.4, 1.0) * seconds)
         except subprocess.TimeoutExpired:
             n_killed += 1
         finally:
             process.kill()
             process.wait()
-        for record in sorted(run.rglob("*.done.json"))[:: draw.randint(3, 9)]:
+        for record in sorted(run.rglob("*.done.json"))[:: draw.randint(2, 6)]:
             record.unlink()  # so that there is always something to do
     assert n_killed >= 5
-    subprocess.run(command, check=True)
-    assert files_of(run) == files_of(folder)
-    assert model.read_bytes() == (folder.parent / "model.rk").read_bytes()
+    subprocess.run(command("killed"), check=True)
+    assert files_of(run) == files_of(tmp_path / "whole.run")
+    assert (tmp_path / "killed.rk").read_bytes() == (tmp_path / "whole.rk").read_bytes()
     assert not list(run.rglob("*.tmp"))
