@@ -21,6 +21,7 @@ VERBS = (
     "compare",
     "combine",
     "adapt",
+    "ensemble",
     "optimality",
     "info",
     "compile",

@@ -14,15 +14,19 @@ import signal
 import sys
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from rankinite.ensemble.plan import Step
 from rankinite.errors import RankiniteError, WorkerError
 
-# How often a process is asked to end before it is ended, in seconds.
+# How long a process that was asked to end has for it, in seconds.
 _PATIENCE = 10.0
+# Signals that ask a process to end.
+_NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
+_SIGNALS = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
 
 class Crew:
@@ -64,7 +68,8 @@ class Crew:
             if stream is not None and not stream.closed:
                 stream.flush()
         process = context.Process(target=self._be, args=(step, theirs), daemon=True)
-        process.start()
+        with _signals_waiting():
+            process.start()
         theirs.close()
         self._running[ours] = (step, process)
 
@@ -99,7 +104,8 @@ class Crew:
 
     def _be(self, step: Step, connection: Connection) -> None:
         """What a process does: one step."""
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        for number in _SIGNALS:
+            signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         os.close(self._life)
         threading.Thread(target=self._end_with_parent, daemon=True).start()
@@ -118,6 +124,28 @@ class Crew:
     def _end_with_parent(self) -> None:
         os.read(self._alive, 1)
         os._exit(1)
+
+
+@contextmanager
+def _signals_waiting() -> Iterator[None]:
+    """Let signals wait until the block ends.
+
+    Python runs functions of its own around a fork, and drops what a signal raises inside them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    noted: list[int] = []
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number in _SIGNALS:
+        signal.signal(number, lambda number, frame: noted.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+    for number in noted:
+        signal.raise_signal(number)
 
 
 def can_fork() -> bool:
