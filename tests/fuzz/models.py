@@ -63,6 +63,11 @@ def fitted() -> dict[str, Any]:
     for method in ("average", "net", "pair_tree", "linear"):
         made[method] = rk.Combination(three, method=method).fit(data())
     made["query"] = rk.Combination(three, normalize="query").fit(data())
+    mart = rk.MART("graded", **TREES)
+    made["bag"] = rk.Bagging(mart, n_folds=2, augment={"times": 1}).fit(data())
+    chances = rk.Probabilities(mart, normalize="query_max")
+    made["probabilities"] = chances.fit(data())
+    made["stacked"] = rk.Stacked(mart, {"mart": mart, "p": chances}, n_folds=2).fit(data())
     return made
 
 

@@ -7,7 +7,7 @@ that neither values nor bins are copied.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -67,7 +67,9 @@ def augmented(
     >>> grown.qids.tolist(), grown.query_sizes.tolist()
     (['7', '7 (part 1)', '7 (part 2)'], [4, 2, 2])
     """
-    _check(data, fraction, times, single_labels, random_state)
+    if not isinstance(data, Dataset):
+        raise DataError(f"augmented needs a Dataset, not a {type(data).__name__}")
+    check_settings(fraction, times, single_labels, random_state)
     # By number from here on: what weighs nothing is left out without a copy.
     features = FeatureRows(data.features, np.arange(data.n_rows))
     whole = Dataset.of(data, features).that_count()
@@ -95,11 +97,10 @@ def augmented(
     return Dataset.of(grown, whole.features.select_rows(rows))
 
 
-def _check(
-    data: object, fraction: float, times: int, single_labels: str, random_state: int
+def check_settings(
+    fraction: Any = 0.7, times: Any = 5, single_labels: Any = "drop", random_state: Any = 0
 ) -> None:
-    if not isinstance(data, Dataset):
-        raise DataError(f"augmented needs a Dataset, not a {type(data).__name__}")
+    """Refuse arguments of `augmented` that are out of their range."""
     Real(0.0, 1.0).check("fraction", fraction)
     Whole(1).check("times", times)
     OneOf(("drop", "keep")).check("single_labels", single_labels)

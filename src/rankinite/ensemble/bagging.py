@@ -9,7 +9,7 @@ import numpy as np
 
 from rankinite.combination.members import scores_of_members
 from rankinite.data import Dataset
-from rankinite.ensemble.augmentation import augmented
+from rankinite.ensemble.augmentation import augmented, check_settings
 from rankinite.ensemble.fitting import check_ranker, fitted, fresh
 from rankinite.ensemble.folds import folds_of, in_fold
 from rankinite.ensemble.meta_ranker import MetaRanker
@@ -20,6 +20,7 @@ from rankinite.models.parameters import Constraint, Whole
 from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.training.cross_validation import OutOfFold
+from rankinite.training.resuming import comparable
 
 _OF_AUGMENTED = ("fraction", "times", "single_labels", "random_state")
 
@@ -123,6 +124,8 @@ class Bagging(MetaRanker):
         self.check_params()
         rows = training_data(X, y, qid, sample_weight, query_weight)
         dataset = rows.that_count()
+        if dataset.preferences is None:
+            _ = dataset.labels  # an error if there are none
         numbers = folds_of(rows, folds, int(self.n_folds), self.random_state)
         counted = numbers[numbers >= 0]
         models = []
@@ -229,6 +232,9 @@ class Bagging(MetaRanker):
         """Refuse parameters outside their range, or that do not fit each other."""
         super().check_params()
         check_ranker(self.ranker, "ranker")
+        self._check_augment()
+
+    def _check_augment(self) -> None:
         if self.augment is None:
             return
         if not isinstance(self.augment, Mapping) or not set(self.augment) <= set(_OF_AUGMENTED):
@@ -236,6 +242,10 @@ class Bagging(MetaRanker):
                 f"augment must be a dict of the arguments {', '.join(_OF_AUGMENTED)} of "
                 f"rankinite.augmented, got {self.augment!r}"
             )
+        try:
+            check_settings(**self.augment)
+        except ParameterError as error:
+            raise ParameterError(f"augment is wrong: {error}") from None
 
     def __sklearn_clone__(self) -> Self:
         """An untrained copy, whose ranker is a copy too."""
@@ -255,7 +265,7 @@ class Bagging(MetaRanker):
         seed = self.random_state
         params = {
             "n_folds": int(self.n_folds),
-            "augment": None if self.augment is None else dict(self.augment),
+            "augment": None if self.augment is None else comparable(dict(self.augment)),
             "random_state": None if seed is None else int(seed),
         }
         state = {
@@ -284,6 +294,7 @@ class Bagging(MetaRanker):
         bag = cls(fresh(models[0], None), **state["params"])
         # Not its own check, which would look at measures that only the training had.
         super(Bagging, bag).check_params()
+        bag._check_augment()
         bag.models_ = models
         bag.n_features_in_ = n_features
         bag._feature_names = saved_names(state, n_features)

@@ -13,9 +13,7 @@ from rankinite.models.ranker import Ranker
 def check_ranker(ranker: Any, name: str) -> None:
     """Refuse anything but a ranker that can be copied and trained; `name` is the parameter."""
     if isinstance(ranker, type):
-        raise ParameterError(
-            f"{name} is the class {ranker.__name__}: pass a ranker, {name}=... of it"
-        )
+        raise ParameterError(f"{name} is the class {ranker.__name__}: pass a ranker of it")
     if not isinstance(ranker, Ranker) or not hasattr(ranker, "fit"):
         raise ParameterError(
             f"{name} must be a ranker of rankinite, which is copied and trained, but it is a "

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.binning.sampling import query_keys
-from rankinite.data import Queries
+from rankinite.data import FeatureRows, Queries
 from rankinite.data.checks import check_length
 from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.parameters import Whole
@@ -68,7 +68,15 @@ def folds_of(data: Queries, folds: Any, n_folds: int, random_state: int | None) 
         In the order of ``data.qids``, or from query id to fold. None draws them.
     """
     if folds is None:
-        return fold_numbers(data, n_folds, random_state)
+        numbers = fold_numbers(data, n_folds, random_state)
+    else:
+        numbers = _checked(folds, data, n_folds)
+    _refuse_shared_documents(data, numbers)
+    return numbers
+
+
+def _checked(folds: Any, data: Queries, n_folds: int) -> np.ndarray:
+    """Folds that a caller gives; see `folds_of`."""
     if isinstance(folds, Mapping):
         absent = [qid for qid in data.qids.tolist() if qid not in folds]
         if absent:
@@ -95,6 +103,25 @@ def folds_of(data: Queries, folds: Any, n_folds: int, random_state: int | None) 
             "give every fold a query, or take fewer"
         )
     return numbers
+
+
+def _refuse_shared_documents(data: Queries, numbers: np.ndarray) -> None:
+    """Refuse parts of one query in two folds: what is held out would be known all the same."""
+    features = getattr(data, "features", None)
+    if not isinstance(features, FeatureRows):
+        return
+    of_rows = np.repeat(numbers, data.query_sizes)
+    counts = np.flatnonzero(of_rows >= 0)
+    fold_of = np.empty(features.features.n_rows, np.int64)
+    fold_of[features.rows[counts]] = of_rows[counts]
+    apart = counts[fold_of[features.rows[counts]] != of_rows[counts]]
+    if len(apart):
+        query = int(np.searchsorted(data.offsets, apart[0], side="right")) - 1
+        raise DataError(
+            f"a document of query {data.qids[query]!r} is in two folds, because the data is "
+            "augmented already: augment what each model learns from, as by "
+            "Bagging(augment=...), or give folds in which the parts of a query stay together"
+        )
 
 
 def _that_count(data: Queries) -> np.ndarray:

@@ -120,6 +120,9 @@ class Probabilities(MetaRanker):
         """Refuse parameters outside their range, or that do not fit each other."""
         super().check_params()
         check_ranker(self.ranker, "ranker")
+        self._check_logistic()
+
+    def _check_logistic(self) -> None:
         if not isinstance(self.ranker, MART) or self.ranker.loss == "least_squares":
             raise ParameterError(
                 "ranker must be a MART with a logistic loss, such as loss='graded', for others "
@@ -147,7 +150,9 @@ class Probabilities(MetaRanker):
                 "the model file has probabilities of something else than MART: save the model again"
             )
         model = cls(fresh(trained, None), state["normalize"])
-        model.check_params()
+        # Not its own check, which would look at measures that only the training had.
+        super(Probabilities, model).check_params()
+        model._check_logistic()
         model._take(trained)
         model._feature_names = saved_names(state, model.n_features_in_)
         return model

@@ -361,8 +361,9 @@ class Learner(MeasuredLearner):
         check_base(base, dataset)
         if getattr(base, "needs_queries", False):
             raise ParameterError(
-                "base_model normalises the scores of each query by themselves, and a base model "
-                "scores documents one by one: use a Combination with normalize='data'"
+                "base_model looks at the scores of a query's documents together, and a base model "
+                "scores documents one by one: use one that does, such as a Combination with "
+                "normalize='data'"
             )
         if any(isinstance(callback, Checkpoint) for callback in callbacks):
             to_state(base)
