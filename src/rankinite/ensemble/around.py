@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
@@ -221,10 +222,10 @@ def columns_of(
         if isinstance(each, str) and each in places:
             found.add(places[each])
             continue
-        first, _, last = str(each).partition("-")
-        if not first.strip().isdecimal() or not (last or first).strip().isdecimal():
+        span = re.fullmatch(r"(\d+)(?:-(\d+))?", str(each))
+        if span is None:
             raise ParameterError(f"features names {each!r}, and there is no such feature")
-        numbers = range(int(first), int(last or first) + 1)
+        numbers = range(int(span[1]), int(span[2] or span[1]) + 1)
         if not numbers or numbers[0] < 1 or numbers[-1] > n_features:
             raise ParameterError(
                 f"features has {each!r}, and the data has the features 1 to {n_features}"
