@@ -139,7 +139,7 @@ def test_a_combination_of_combinations_and_as_a_base_model(tmp_path):
     by_query = rk.Combination(trained(), normalize="query").fit(valid)
     nested = rk.Combination([by_query]).fit(valid)
     for base in (by_query, nested):
-        with pytest.raises(rk.ParameterError, match="base_model normalises the scores of each qu"):
+        with pytest.raises(rk.ParameterError, match="base_model looks at the scores of a query"):
             rk.LambdaMART(n_estimators=2, base_model=base).fit(train)
         with pytest.raises(rk.DataError, match="pass a Dataset"):
             base.predict(test.X)

@@ -54,6 +54,7 @@ def explained(model, rows):
     return 1 - np.mean((rows.y - model.predict(rows)) ** 2) / np.var(rows.y)
 
 
+@pytest.mark.slow
 def test_pure_noise_gives_no_gain():
     """Scores of a model that knows the labels do: a ranker on top of them would trust them."""
     rows = noise()
