@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=10)
     parser.add_argument("--run", type=Path)
     options = parser.parse_args()
-    sizes = {"n_docs": options.docs, "n_features": options.features}
+    sizes = {"n_docs": options.docs, "n_features": options.features, "label_noise": 0.1}
     train, test = rk.artificial((options.queries, max(50, options.queries // 5)), **sizes)
     with tempfile.TemporaryDirectory() as folder:
         run = options.run or Path(folder) / "run"
