@@ -6,8 +6,9 @@ import tomllib
 
 import pytest
 
-from rankinite.ensemble.declaration import Augment, example, read_declaration
+from rankinite.ensemble.declaration import Augment, example
 from rankinite.ensemble.lines import Lines
+from rankinite.ensemble.reading import read_declaration
 from rankinite.errors import DeclarationError
 
 GOOD = """\

@@ -6,7 +6,6 @@ import tomllib
 
 import pytest
 
-from rankinite.ensemble.declaration import read_declaration
 from rankinite.ensemble.plan import (
     MEMBER,
     TRAIN,
@@ -15,6 +14,7 @@ from rankinite.ensemble.plan import (
     steps_of_combination,
     steps_of_members,
 )
+from rankinite.ensemble.reading import read_declaration
 
 TEXT = """
 [data]

@@ -100,7 +100,7 @@ def ensemble(
     """
     from rankinite.ensemble.assembling import assemble
     from rankinite.ensemble.declaration import example as example_text
-    from rankinite.ensemble.declaration import read_declaration
+    from rankinite.ensemble.reading import read_declaration
     from rankinite.models.parameters import Whole
 
     if example:

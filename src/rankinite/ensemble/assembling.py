@@ -17,10 +17,11 @@ from rankinite._numba import threads
 from rankinite.combination import Combination
 from rankinite.data import Dataset
 from rankinite.ensemble.around import columns_of
-from rankinite.ensemble.declaration import Declaration, read_declaration
+from rankinite.ensemble.declaration import Declaration
 from rankinite.ensemble.folds import fold_numbers
 from rankinite.ensemble.material import Material
 from rankinite.ensemble.plan import Prints, Step, steps_of_combination, steps_of_members, title
+from rankinite.ensemble.reading import read_declaration
 from rankinite.ensemble.report import BEST_SUBSET, Report, make_report
 from rankinite.ensemble.run_folder import RunFolder
 from rankinite.ensemble.running import Progress, check_jobs, pending, run_steps

@@ -14,6 +14,7 @@ import numpy as np
 from rankinite.adaptation.table import in_table
 from rankinite.combination.choosing import held_out_scores
 from rankinite.data import Queries
+from rankinite.ensemble.declaration import BEST
 from rankinite.ensemble.plan import SUBSET, WAY, Step, title
 from rankinite.ensemble.work import Workshop
 from rankinite.measures import Comparison, compare, evaluate, measure
@@ -111,7 +112,7 @@ def _choose(workshop: Workshop, compared: Comparison, sign: float) -> tuple[str,
     """The way to take, and why; of equals the first, so the average before what is learned."""
     combine, by = workshop.declaration.combine, workshop.declaration.measure
     names = [title(way) for way in combine.ways]
-    if combine.choose != "best":
+    if combine.choose != BEST:
         chosen = next(title(way) for way in combine.ways if way[0] == combine.choose)
         return chosen, f"{chosen} is the combination asked for"
     names += [BEST_SUBSET] if combine.subset else []
