@@ -45,7 +45,7 @@ class ParameterError(RankiniteError):
 
 
 class DeclarationError(ParameterError):
-    """Something in a file of declarations is wrong; its words are those of the file."""
+    """A declaration has something wrong in it; the message is in its own words, with the line."""
 
 
 class ModelFileError(RankiniteError):

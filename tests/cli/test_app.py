@@ -23,6 +23,7 @@ VERBS = (
     "combine",
     "distil",
     "adapt",
+    "ensemble",
     "optimality",
     "info",
     "compile",

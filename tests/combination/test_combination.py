@@ -403,3 +403,24 @@ def test_queries_of_one_document_teach_nothing(method):
     scorers = {"a": lambda X: X[:, 0], "b": lambda X: X[:, 1]}
     with pytest.raises(rk.DataError, match="no weights can be learned"):
         rk.Combination(scorers, method).fit(X, np.arange(30) % 3, qid=np.arange(30))
+
+
+def test_scores_that_are_given_are_learned_from(tmp_path):
+    train, valid = rk.artificial(n_queries=(30, 20), n_docs=8, n_features=4, random_state=6)
+    rankers = {"a": rk.MART(n_estimators=3).fit(train), "b": rk.LambdaRank(n_epochs=2).fit(train)}
+    own = np.column_stack([each.predict(valid) for each in rankers.values()])
+    expected = rk.Combination(rankers, "exact_powell").fit(valid)
+    given = rk.Combination(rankers, "exact_powell").fit(valid, scores=own)
+    for model, name in ((expected, "expected"), (given, "given")):
+        model.save(tmp_path / name)
+    assert (tmp_path / "given").read_bytes() == (tmp_path / "expected").read_bytes()
+    # What the rankers themselves give is not looked at.
+    other = rk.Combination(rankers, "average").fit(valid, scores=own * [1, 100])
+    plain = rk.Combination(rankers, "average").fit(valid)
+    assert other.weights_["b"] == pytest.approx(plain.weights_["b"] / 100)
+    assert other.weights_["a"] == pytest.approx(plain.weights_["a"])
+    for wrong in (own[:, :1], own[1:], own * np.nan, "scores"):
+        with pytest.raises(
+            rk.DataError, match=r"scores must be finite numbers of shape \(160, 2\)"
+        ):
+            rk.Combination(rankers).fit(valid, scores=wrong)

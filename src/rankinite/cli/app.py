@@ -16,6 +16,7 @@ from rankinite.cli.compile import compile
 from rankinite.cli.compiling import announced_compiling
 from rankinite.cli.demo import demo
 from rankinite.cli.distil import distil
+from rankinite.cli.ensemble import ensemble
 from rankinite.cli.evaluate import evaluate
 from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
@@ -58,6 +59,7 @@ VERBS = (
     combine,
     distil,
     adapt,
+    ensemble,
     optimality,
     info,
     compile,

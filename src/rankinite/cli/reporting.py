@@ -152,16 +152,16 @@ def one_line_errors() -> Iterator[None]:
             tell("interrupted")
             raise SystemExit(exit_code(interrupt)) from None
         except DeclarationError as error:
-            tell(f"error: {error}")
-            raise SystemExit(USER_ERROR) from None
+            # What it names are keys of a file, not options.
+            _fail(str(error), in_file=True)
         except RankiniteError as error:
             _fail(str(error))
         except OSError as error:
             _fail(_in_words(error))
 
 
-def _fail(message: str) -> None:
-    tell(f"error: {_one_line(message)}")
+def _fail(message: str, in_file: bool = False) -> None:
+    tell(f"error: {_joined(message) if in_file else _one_line(message)}")
     raise SystemExit(USER_ERROR)
 
 
@@ -180,7 +180,11 @@ def _in_words(error: OSError) -> str:
 
 
 def _one_line(message: str) -> str:
-    return in_options(" ".join(line.strip() for line in message.splitlines()))
+    return in_options(_joined(message))
+
+
+def _joined(message: str) -> str:
+    return " ".join(line.strip() for line in message.splitlines())
 
 
 def _show_warning(

@@ -113,6 +113,34 @@ def _checked_way(way: Any) -> tuple[str, str]:
     return way[0], way[1]
 
 
+def held_out_scores(model: Combination, table: Dataset, parts: np.ndarray) -> np.ndarray:
+    """Combined scores of all documents, each by weights learned on the other parts.
+
+    Parameters
+    ----------
+    model : Combination
+        Says how to combine; its rankers are asked nothing.
+    table : Dataset
+        Its features are the raw scores of the rankers.
+    parts : ndarray of int64, shape (n_queries,)
+        The part of each query.
+
+    Returns
+    -------
+    ndarray of float64, shape (n_rows,), in the stored order of the table
+    """
+    settings = model._settings()
+    scores = np.empty(table.n_rows)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RankiniteWarning)
+        for part in np.unique(parts):
+            here = parts == part
+            combiner = learn(table.select_queries(~here), settings)
+            test = table.select_queries(here)
+            scores[np.repeat(here, table.query_sizes)] = combiner.scores(test.X, test.offsets)
+    return scores
+
+
 def _held_out(model: Combination, folds: list[tuple[Dataset, Dataset]]) -> float:
     """The mean over all queries of all folds."""
     settings = model._settings()

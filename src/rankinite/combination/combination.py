@@ -17,6 +17,7 @@ from rankinite.combination.members import (
     check_members,
     named_rankers,
     table_of,
+    table_of_scores,
 )
 from rankinite.combination.normalising import NORMALIZATIONS, needs_queries
 from rankinite.combination.pair_tree import Tree, checked_tree
@@ -144,6 +145,7 @@ class Combination(RankerOfRankers):
         qid: Any = None,
         sample_weight: Any = None,
         query_weight: Any = None,
+        scores: Any = None,
         **unknown: Any,
     ) -> Self:
         """Learn how to combine the rankers; they themselves stay as they are.
@@ -154,15 +156,25 @@ class Combination(RankerOfRankers):
             A Dataset brings its labels, queries and weights along.
         y, qid, sample_weight, query_weight
             Labels, query ids and weights, when X is not a Dataset; see `rankinite.Dataset`.
+        scores : array-like of shape (n_rows, n_rankers), optional
+            What to learn from instead of the scores that the rankers give to X, in the caller's
+            row order: those of models that have not seen the documents, if the rankers have.
         """
         self._refuse_unknown("fit", unknown)
         self.check_params()
         settings = self._settings()
-        dataset = training_data(X, y, qid, sample_weight, query_weight).that_count()
+        whole = training_data(X, y, qid, sample_weight, query_weight)
         members = as_members(self.rankers)
-        check_members(members, dataset)
+        if scores is None:
+            dataset = whole.that_count()
+            check_members(members, dataset)
+            table = table_of(members, dataset, self.n_threads)
+        else:
+            check_members(members, whole)
+            dataset = whole
+            table = table_of_scores(scores, whole, len(members)).that_count()
         with threads(self.n_threads), labels_named(self.measure, dataset):
-            combiner = learn(table_of(members, dataset, self.n_threads), settings)
+            combiner = learn(table, settings)
         self._members, self._combiner = members, combiner
         self.n_features_in_ = dataset.n_features
         self._feature_names = dataset.feature_names or _names_of_features(members)

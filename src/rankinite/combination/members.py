@@ -15,7 +15,7 @@ import numpy as np
 from rankinite.boosting.boosted_trees import BoostedTrees
 from rankinite.combination.forests import SharedForests, can_share, same_features
 from rankinite.data import Dataset, FeatureValues, Queries
-from rankinite.errors import ParameterError, RankiniteError
+from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.base_model import (
     as_scorer,
     base_scores,
@@ -163,11 +163,32 @@ def _scores_of_member(
     names = data.feature_names if isinstance(data, Dataset) else None
     if isinstance(member, RankerOfRankers) and same_features(member._feature_names, names):
         return checked_base_scores(member, member.score_by_members(data, n_threads, known))
-    return base_scores(_on_threads(member, n_threads), data)
+    return base_scores(on_threads(member, n_threads), data)
 
 
 def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Dataset:
     """A dataset whose features are the raw scores of the rankers, in the data's stored order."""
+    rankers = forests_among(members, dataset)
+    known = SharedForests.of(rankers).scores(rankers, dataset) if rankers else {}
+    scores = scores_of_members(members, dataset, n_threads, known)
+    return _with_scores(dataset, np.ascontiguousarray(scores))
+
+
+def table_of_scores(scores: Any, dataset: Dataset, n_rankers: int) -> Dataset:
+    """A dataset whose features are given scores, one column a ranker, in the caller's row order."""
+    try:
+        values = np.asarray(scores, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        values = np.empty(0)
+    if values.shape != (dataset.n_rows, n_rankers) or not np.isfinite(values).all():
+        raise DataError(
+            f"scores must be finite numbers of shape ({dataset.n_rows}, {n_rankers}), a column for "
+            f"each ranker, got {'NaN, infinity or ' * (values.ndim == 2)}the shape {values.shape}"
+        )
+    return _with_scores(dataset, np.ascontiguousarray(dataset.in_stored_order(values)))
+
+
+def _with_scores(dataset: Dataset, scores: np.ndarray) -> Dataset:
     queries = Queries(
         offsets=dataset.offsets,
         qids=dataset.qids,
@@ -175,10 +196,7 @@ def table_of(members: Members, dataset: Dataset, n_threads: int | None) -> Datas
         weight=dataset.weight,
         query_weight=dataset.query_weight,
     )
-    rankers = forests_among(members, dataset)
-    known = SharedForests.of(rankers).scores(rankers, dataset) if rankers else {}
-    scores = scores_of_members(members, dataset, n_threads, known)
-    return Dataset.of(queries, FeatureValues(np.ascontiguousarray(scores)))
+    return Dataset.of(queries, FeatureValues(scores))
 
 
 def in_content_order(table: Dataset) -> Dataset:
@@ -197,7 +215,7 @@ def in_content_order(table: Dataset) -> Dataset:
     return Dataset.of(queries, table.features.select_rows(order.rows))
 
 
-def _on_threads(member: Any, n_threads: int | None) -> Any:
+def on_threads(member: Any, n_threads: int | None) -> Any:
     """The ranker, to be used with so many threads; the caller's own object stays as it is."""
     if n_threads is None or not isinstance(member, Ranker):
         return member

@@ -1,5 +1,6 @@
-"""What ensembles are made of: augmented data, bags of rankers, rankers on top of others."""
+"""Ensembles: what they are made of, how they are declared, and how one call trains them."""
 
+from rankinite.ensemble.assembling import Ensemble, assemble
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.distillation import Distillation, distil
@@ -16,8 +17,10 @@ from rankinite.ensemble.stacked import Stacked
 __all__ = [
     "Bagging",
     "Distillation",
+    "Ensemble",
     "Probabilities",
     "Stacked",
+    "assemble",
     "augmented",
     "distil",
     "fold_numbers",

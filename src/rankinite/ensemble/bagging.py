@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -141,6 +141,28 @@ class Bagging(MetaRanker, RankerOfRankers):
         self._feature_names = rows.feature_names
         self._found = numbers, self._out_of_fold(rows, numbers)
         return self
+
+    @classmethod
+    def of(cls, models: Sequence[Ranker]) -> Self:
+        """The mean of rankers that are trained already, on the same features.
+
+        Parameters
+        ----------
+        models : sequence of ranker
+            Model k has not learned from fold k.
+        """
+        for model in models:
+            model.check_fitted()
+        if not models or len({model.n_features_in_ for model in models}) > 1:
+            raise ParameterError(
+                "a bag needs rankers of the same features, and there are none, or others: pass "
+                "those of one training"
+            )
+        bag = cls(fresh(models[0], None), n_folds=len(models))
+        bag.models_ = list(models)
+        bag.n_features_in_ = models[0].n_features_in_
+        bag._feature_names = models[0]._feature_names
+        return bag
 
     def _out_of_fold(self, rows: Dataset, numbers: np.ndarray) -> np.ndarray:
         """Scores in the caller's order; queries that weigh nothing are new to all models."""

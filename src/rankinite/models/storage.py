@@ -18,6 +18,8 @@ _HOMES = {
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
     "Combination": "rankinite.combination",
+    "Narrowed": "rankinite.ensemble.around",
+    "Rescaled": "rankinite.ensemble.around",
     "Bagging": "rankinite.ensemble",
     "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
