@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
+from rankinite._toml import Lines
 from rankinite.ensemble.declaration import Augment, example
-from rankinite.ensemble.lines import Lines
 from rankinite.ensemble.reading import read_declaration
 from rankinite.errors import DeclarationError
 
@@ -122,7 +122,7 @@ def test_the_example_is_that_of_the_paper(tmp_path):
         ('choose = "linear"', 'choose = "net"', 34, "choose must be one of 'best', 'average'"),
         ("[combine]", "[combination]", 32, "a declaration has no combination"),
         ("folds = 4", 'train = "absent.txt"', 3, "absent.txt does not exist"),
-        ("folds = 4", "folds = = 4", 3, "is no TOML: invalid value"),
+        ("folds = 4", "folds = = 4", 3, "this is no TOML (invalid value"),
     ],
 )  # fmt: skip
 def test_mistakes_have_a_line(before, after, line, message, tmp_path):
@@ -131,7 +131,7 @@ def test_mistakes_have_a_line(before, after, line, message, tmp_path):
         read(GOOD.replace(before, after, 1), tmp_path)
     told = str(caught.value)
     assert message in told and "\n" not in told
-    assert f"line {line}" in told.replace("at line", "line"), told
+    assert f"line {line}" in told, told
     assert told.startswith(str(tmp_path / "ensemble.toml"))
 
 

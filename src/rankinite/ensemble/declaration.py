@@ -13,8 +13,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, NoReturn
 
-from rankinite.ensemble.lines import Lines
-from rankinite.errors import DeclarationError, RankiniteError
+from rankinite._toml import Lines
+from rankinite.errors import DeclarationError
 from rankinite.training import Learner
 
 # The rankers that a member can be, and where they live.
@@ -146,21 +146,10 @@ class Declaration:
     @contextmanager
     def about(self, *path: str) -> Iterator[None]:
         """Let errors say that they are about what stands at a path of keys."""
-        with placed(self.lines, *path):
+        with self.lines.around(*path):
             yield
 
 
 def example() -> str:
     """The text of a whole declaration, with comments: the twelve models of Burges et al. 2011."""
     return files("rankinite.ensemble").joinpath("example.toml").read_text(encoding="utf-8")
-
-
-@contextmanager
-def placed(lines: Lines, *path: str) -> Iterator[None]:
-    """Let errors say where in a declaration what they are about stands."""
-    try:
-        yield
-    except DeclarationError:
-        raise
-    except RankiniteError as error:
-        raise DeclarationError(f"{lines.at(*path)}: {error}") from error

@@ -7,11 +7,11 @@ stands.
 from __future__ import annotations
 
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
+from rankinite._toml import Lines, parse_toml
 from rankinite.combination.choosing import ways_to_combine
 from rankinite.combination.combiner import METHODS
 from rankinite.ensemble.declaration import (
@@ -21,9 +21,7 @@ from rankinite.ensemble.declaration import (
     Combine,
     Declaration,
     Member,
-    placed,
 )
-from rankinite.ensemble.lines import Lines
 from rankinite.errors import DeclarationError, RankiniteError
 from rankinite.formats.files import check_readable
 from rankinite.measures import Measure, PairMeasure, measure
@@ -58,13 +56,10 @@ def read_declaration(source: str | os.PathLike[str] | Mapping[str, Any]) -> Decl
     check_readable(path)
     try:
         text = path.read_text(encoding="utf-8")
-        tables = tomllib.loads(text)
     except UnicodeDecodeError:
         raise DeclarationError(f"{path} is no text in UTF-8: pass a TOML file") from None
-    except tomllib.TOMLDecodeError as error:
-        told = str(error)
-        raise DeclarationError(f"{path} is no TOML: {told[:1].lower()}{told[1:]}") from None
-    return _Reader(Lines(str(path), text), path.parent).declaration(tables)
+    tables, lines = parse_toml(text, str(path))
+    return _Reader(lines, path.parent).declaration(tables)
 
 
 class _Reader:
@@ -257,7 +252,7 @@ class _Reader:
             ways = [(name, "data") for name in dict.fromkeys(names)]
         choose = table.get("choose", BEST)
         known = [BEST, *dict.fromkeys(method for method, _ in ways)]
-        with placed(self._lines, "combine", "choose"):
+        with self._lines.around("combine", "choose"):
             OneOf(known).check("choose", choose)
         subset = self._value(table, "subset", False, OneOf((True, False)), "combine")
         return Combine(tuple(ways), choose, subset)
@@ -275,14 +270,14 @@ class _Reader:
     def _paths(self, given: Any, name: str) -> list[Path]:
         texts = [given] if isinstance(given, str) else self._texts(given, "data", name)
         paths = [self._folder / text for text in texts]
-        with placed(self._lines, "data", name):
+        with self._lines.around("data", name):
             for path in paths:
                 check_readable(path)
         return paths
 
     def _measure(self, given: Any, *at: str) -> str:
         text = self._text(given, *at)
-        with placed(self._lines, *at):
+        with self._lines.around(*at):
             found: Measure = measure(text)
         if isinstance(found, PairMeasure):
             self._fail(f"{found} is a measure of pairs, and ensembles learn from labels", *at)
@@ -309,7 +304,7 @@ class _Reader:
         self, table: Mapping[str, Any], key: str, default: Any, allowed: Constraint, *at: str
     ) -> Any:
         value = table.get(key, default)
-        with placed(self._lines, *at, key):
+        with self._lines.around(*at, key):
             allowed.check(key, value)
         return value
 

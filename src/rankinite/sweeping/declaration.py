@@ -18,14 +18,12 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from rankinite._toml import Lines, parse_toml
 from rankinite.errors import DataError, DeclarationError, ParameterError
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.words_of_others import refuse_unknown
@@ -109,41 +107,35 @@ def read_declaration(path: Path) -> Declaration:
 
 def parse_declaration(text: str, source: str) -> Declaration:
     """The declaration in TOML text, which errors call `source`."""
-    try:
-        told = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
-        place, what = (f"{source}, line {found[2]}", found[1]) if found else (source, str(error))
-        raise DeclarationError(f"{place}: this is no TOML ({what[:1].lower()}{what[1:]})") from None
-    places = _Places(text, source)
-    _check_words(told, places)
+    told, lines = parse_toml(text, source)
+    _check_words(told, lines)
     kind = ranker_class(told.get("ranker", "lambdamart"))
     fixed = told.get("fixed", {})
     for name in fixed:
-        with places.of("fixed", name):
+        with lines.around("fixed", name):
             refuse_unknown(kind.__name__, {name: None}, kind.parameter_names())
             fixed[name] = _or_none(kind, name, fixed[name])
             if name in told["space"]:
                 raise ParameterError(f"{name} is both fixed and in the space: leave out one")
     ranker = kind(**fixed)
-    _check_fixed(ranker, fixed, places)
+    _check_fixed(ranker, fixed, lines)
     dimensions = {}
     for name, declared in told["space"].items():
-        with places.of("space", name):
+        with lines.around("space", name):
             if isinstance(declared, list):
                 declared = [_or_none(kind, name, each) for each in declared]
             dimensions[name] = dimension(name, declared)
             Space(dimensions).check_one(name, ranker)
-    with places.of("space", None):
+    with lines.around("space"):
         space = Space(dimensions)
     told = {name: value for name, value in told.items() if name in (*_CHECKS, "measure")}
     return Declaration(space, fixed=fixed, **told)
 
 
-def _check_words(told: dict[str, Any], places: _Places) -> None:
+def _check_words(told: dict[str, Any], lines: Lines) -> None:
     known = [*_CHECKS, "measure", "fixed", "space"]
     for name, value in told.items():
-        with places.of(None, name):
+        with lines.around(name):
             if name not in known:
                 raise ParameterError(f"{name!r} is not known here; there are {', '.join(known)}")
             if name in ("fixed", "space") and not isinstance(value, dict):
@@ -153,9 +145,7 @@ def _check_words(told: dict[str, Any], places: _Places) -> None:
             if name == "measure":
                 _check_measure(value)
     if "space" not in told:
-        raise DeclarationError(
-            f"{places.source} has no table [space]: name the parameters to sweep"
-        )
+        raise DeclarationError(f"{lines.name} has no table [space]: name the parameters to sweep")
 
 
 def _check_measure(value: Any) -> None:
@@ -166,12 +156,12 @@ def _check_measure(value: Any) -> None:
     measure(value)
 
 
-def _check_fixed(ranker: Learner, fixed: dict[str, Any], places: _Places) -> None:
+def _check_fixed(ranker: Learner, fixed: dict[str, Any], lines: Lines) -> None:
     for name, value in fixed.items():
-        with places.of("fixed", name):
+        with lines.around("fixed", name):
             if name in ranker.constraints:
                 ranker.constraints[name].check(name, value)
-    with places.of("fixed", None):
+    with lines.around("fixed"):
         ranker.check_params()
 
 
@@ -179,46 +169,3 @@ def _or_none(kind: type[Learner], name: str, value: Any) -> Any:
     """TOML has no None: the word "none" stands for it where a parameter takes it."""
     takes_none = getattr(kind.constraints.get(name), "optional", False)
     return None if value == "none" and takes_none else value
-
-
-class _Places:
-    """Where the parts of a TOML text stand."""
-
-    def __init__(self, text: str, source: str) -> None:
-        self.source = source
-        self._lines = text.splitlines()
-
-    @contextmanager
-    def of(self, table: str | None, key: str | None) -> Iterator[None]:
-        """Let an error of the block say in which line its cause stands."""
-        try:
-            yield
-        except ParameterError as error:
-            line = self._line(table, key)
-            place = self.source if line is None else f"{self.source}, line {line}"
-            raise DeclarationError(f"{place}: {error}") from None
-
-    def _line(self, table: str | None, key: str | None) -> int | None:
-        """The line of a key in a table, or of the table itself; from 1 on."""
-        current, of_table = None, None
-        for number, line in enumerate(self._lines, start=1):
-            header = re.match(r"\s*\[\s*([\w-]+)\s*[\].]", line)
-            if header:
-                current = header[1]
-                if current in (table, key):
-                    of_table = of_table or number
-                if (current, key) == (table, _second(line)):
-                    return number
-            elif current == table and key is not None and _names(line, key):
-                return number
-        return of_table
-
-
-def _names(line: str, key: str) -> bool:
-    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*[.=]", line) is not None
-
-
-def _second(line: str) -> str | None:
-    """``b`` of a header ``[a.b]``."""
-    found = re.match(r"\s*\[\s*[\w-]+\s*\.\s*[\"']?([\w-]+)", line)
-    return found[1] if found else None

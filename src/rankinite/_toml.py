@@ -1,9 +1,17 @@
-"""Where the tables and keys of a TOML text stand: the parser of the standard library forgets it."""
+"""Declarations in TOML: what they say, and where their tables and keys stand.
+
+The parser of the standard library forgets the lines, so they are looked for in the text.
+"""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rankinite.errors import DeclarationError, RankiniteError
 
 _PART = r"(?:[A-Za-z0-9_-]+|\"[^\"]*\"|'[^']*')"
 _DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
@@ -40,6 +48,26 @@ class Lines:
             if path[:length] in self._lines:
                 return f"{self.name}, line {self._lines[path[:length]]}"
         return self.name
+
+    @contextmanager
+    def around(self, *path: str) -> Iterator[None]:
+        """Let errors of the block say where what they are about stands."""
+        try:
+            yield
+        except DeclarationError:
+            raise
+        except RankiniteError as error:
+            raise DeclarationError(f"{self.at(*path)}: {error}") from error
+
+
+def parse_toml(text: str, name: str) -> tuple[dict[str, Any], Lines]:
+    """The tables of a declaration that errors call by this name, and their lines."""
+    try:
+        return tomllib.loads(text), Lines(name, text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.fullmatch(r"(.*) \(at line (\d+), column \d+\)", str(error))
+        place, what = (f"{name}, line {found[2]}", found[1]) if found else (name, str(error))
+        raise DeclarationError(f"{place}: this is no TOML ({what[:1].lower()}{what[1:]})") from None
 
 
 def _places(text: str) -> Iterator[tuple[Path, int]]:
