@@ -159,7 +159,9 @@ def _check_data(what: str, rows: Any, train: Any) -> None:
         raise DataError(f"{what} must be a Dataset, got a {type(rows).__name__}")
     if rows.y is None:
         raise DataError(f"the {what} data has no labels: an ensemble needs them")
-    rows.features.values(f"the {what} data has only bins, and an ensemble needs feature values")
+    rows.features.values(
+        f"the {what} data has only bins, and an ensemble needs feature values: pass the data itself"
+    )
     if rows.n_features != train.n_features:
         raise DataError(
             f"the {what} data has {rows.n_features} features, but the training data has "
