@@ -136,7 +136,7 @@ def errors(err):
         (("train.txt", "--distribute", "columns"), "--distribute must be"),
         (("train.txt", "--distribute", "trees", "--select", "any"), "--select must be"),
         (("train.txt", "--select", "full"), "--select full is about trees"),
-        (("train.txt", "--distribute", "trees", "--overlap", 3), "--overlap 3 is the shares"),
+        (("train.txt", "--distribute", "trees", "--overlap", 3), "--overlap 3 asks for the shares"),
         (("train.txt", "--ranker", "ranknet"), "cannot be trained by several workers"),
         (("bad.txt",), "bad.txt, line 359: the label 'x' is not a number"),
         (("negative.txt",), "has the label -3"),
