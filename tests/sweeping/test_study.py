@@ -121,7 +121,7 @@ KILLED = """
 import sys
 import rankinite as rk
 from tests.sweeping.small import RANKER, SPACE, data
-rk.sweep(RANKER, SPACE, data(), n_folds=3, trials=16, sampler="tpe", prune="median",
+rk.sweep(RANKER, SPACE, data(), n_folds=3, trials=30, sampler="tpe", prune="median",
          study=sys.argv[1], jobs=int(sys.argv[2]), verbose=1)
 """
 
@@ -130,7 +130,7 @@ rk.sweep(RANKER, SPACE, data(), n_folds=3, trials=16, sampler="tpe", prune="medi
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_sweep_that_is_killed_goes_on(jobs, tmp_path):
     study = tmp_path / "sweep.db"
-    options = {"n_folds": 3, "trials": 16, "sampler": "tpe", "prune": "median"}
+    options = {"n_folds": 3, "trials": 30, "sampler": "tpe", "prune": "median"}
     whole = rk.sweep(RANKER, SPACE, data(), **options)
     rng = np.random.default_rng(jobs)
     for n_seen in (2, 6):
@@ -141,7 +141,7 @@ def test_a_sweep_that_is_killed_goes_on(jobs, tmp_path):
         )
         for _ in range(n_seen):
             assert "trial" in process.stderr.readline()
-        time.sleep(rng.uniform(0, 0.3))
+        time.sleep(rng.uniform(0, 0.1))
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stderr.close()
@@ -152,7 +152,7 @@ def test_a_sweep_that_is_killed_goes_on(jobs, tmp_path):
                 "SELECT value_json FROM trial_user_attributes WHERE key = 'number'"
             )
         ]
-    assert 8 <= len(numbers) == len(set(numbers)) < 16
+    assert 8 <= len(numbers) == len(set(numbers)) < 30
     found = rk.sweep(RANKER, SPACE, data(), **options, study=study)
     assert outcomes(found) == outcomes(whole)
 
