@@ -40,6 +40,22 @@ Qid = Annotated[
         help="Column of the query ids in CSV, TSV or Parquet.", rich_help_panel=DATA_PANEL
     ),
 ]
+Weight = Annotated[
+    str | None,
+    typer.Option(
+        help="Column of the documents' weights in CSV or Parquet.",
+        show_default=False,
+        rich_help_panel=DATA_PANEL,
+    ),
+]
+NFeatures = Annotated[
+    int | None,
+    typer.Option(
+        help="Number of features of SVMlight text.",
+        show_default="largest index in DATA",
+        rich_help_panel=DATA_PANEL,
+    ),
+]
 Pairs = Annotated[
     Path | None,
     typer.Option(

@@ -13,7 +13,16 @@ import typer
 from rankinite.cli.compiling import be_silent_about_compiling
 from rankinite.cli.data_files import DataFiles
 from rankinite.cli.inputs import judge_labels, labels_located
-from rankinite.cli.options import DATA_PANEL, AsJson, DataPaths, Force, Label, Qid, SameId
+from rankinite.cli.options import (
+    AsJson,
+    DataPaths,
+    Force,
+    Label,
+    NFeatures,
+    Qid,
+    SameId,
+    Weight,
+)
 from rankinite.cli.outputs import (
     check_new,
     check_writable,
@@ -132,23 +141,9 @@ def sweep(
     ] = False,
     label: Label = "label",
     qid: Qid = "qid",
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the documents' weights in CSV or Parquet.",
-            show_default=False,
-            rich_help_panel=DATA_PANEL,
-        ),
-    ] = None,
+    weight: Weight = None,
     same_id: SameId = "error",
-    n_features: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of features of SVMlight text.",
-            show_default="largest index in DATA",
-            rich_help_panel=DATA_PANEL,
-        ),
-    ] = None,
+    n_features: NFeatures = None,
 ) -> None:
     """Try parameters of a ranker, each cross-validated by query, and show the best.
 

@@ -16,9 +16,11 @@ from rankinite.cli.options import (
     Document,
     Force,
     Label,
+    NFeatures,
     Pairs,
     Qid,
     SameId,
+    Weight,
 )
 from rankinite.cli.outputs import check_new, check_writable
 from rankinite.cli.ranker_options import RANKERS, make_ranker, takes_ranker_parameters
@@ -63,14 +65,7 @@ def train(
     ] = None,
     label: Label = "label",
     qid: Qid = "qid",
-    weight: Annotated[
-        str | None,
-        typer.Option(
-            help="Column of the documents' weights in CSV or Parquet.",
-            show_default=False,
-            rich_help_panel=DATA_PANEL,
-        ),
-    ] = None,
+    weight: Weight = None,
     features: Annotated[
         str | None,
         typer.Option(
@@ -92,14 +87,7 @@ def train(
     ] = None,
     document: Document = None,
     same_id: SameId = "error",
-    n_features: Annotated[
-        int | None,
-        typer.Option(
-            help="Number of features of SVMlight text.",
-            show_default="largest index in DATA",
-            rich_help_panel=DATA_PANEL,
-        ),
-    ] = None,
+    n_features: NFeatures = None,
     train_measure: Annotated[
         bool, typer.Option("--train-measure", help="Also watch DATA.", rich_help_panel=_RUN_PANEL)
     ] = False,

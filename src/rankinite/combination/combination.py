@@ -24,7 +24,7 @@ from rankinite.combination.pair_tree import Tree, checked_tree
 from rankinite.data import Dataset
 from rankinite.errors import ModelFileError, ParameterError
 from rankinite.measures import Measure, PairMeasure, measure
-from rankinite.measures.estimator_score import estimator_score
+from rankinite.measures.estimator_score import MeasuredRanker
 from rankinite.measures.evaluation import labels_named
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
@@ -34,7 +34,7 @@ from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import Net
 
 
-class Combination(RankerOfRankers):
+class Combination(MeasuredRanker, RankerOfRankers):
     """Rankers that are trained already, combined by weights that ``fit`` learns.
 
     Fit it on other data than the rankers were trained on, or the one that knows its training data
@@ -229,29 +229,6 @@ class Combination(RankerOfRankers):
             return f"{words} with {self.net_.n_hidden} hidden units"
         shares = (f"{round(100 * share)} % {name}" for name, share in self.shares_.items())
         return f"{words}: {', '.join(shares)}"
-
-    def score(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        query_weight: Any = None,
-    ) -> float:
-        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
-
-        Parameters
-        ----------
-        X : Dataset, matrix or frame
-        y, qid, query_weight
-            As for `fit`.
-        sample_weight : array-like of shape (n_rows,), optional
-            A query counts by the mean of its rows' weights.
-        """
-        self.check_fitted()
-        by = measure(self.measure)
-        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
 
     def score_dataset(self, dataset: Dataset, *, n_rounds: int | None = None) -> np.ndarray:
         """Scores, shape (n_rows,), in the dataset's stored order (queries contiguous)."""

@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.boosting import MART
-from rankinite.boosting.objectives import probability
 from rankinite.combination.members import scores_of_members
-from rankinite.combination.normalising import by_query, needs_queries
+from rankinite.combination.normalising import needs_queries
 from rankinite.data import Dataset
+from rankinite.ensemble.around import rescaled
 from rankinite.ensemble.fitting import check_ranker, fitted, fresh
 from rankinite.ensemble.meta_ranker import MetaRanker
 from rankinite.errors import ModelFileError, ParameterError
@@ -112,9 +112,8 @@ class Probabilities(MetaRanker):
         return self._score(X, None)
 
     def _score(self, data: Dataset | np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
-        scores = scores_of_members({"mart": self.ranker_}, data, self.n_threads)
-        chances = probability(scores, float(self.ranker_.sigma))
-        return np.ascontiguousarray(by_query(self.normalize, ["mart"], chances, offsets)[:, 0])
+        scores = scores_of_members({"mart": self.ranker_}, data, self.n_threads)[:, 0]
+        return rescaled(scores, offsets, self.normalize, self.ranker_.sigma)
 
     def check_params(self) -> None:
         """Refuse parameters outside their range, or that do not fit each other."""

@@ -9,8 +9,9 @@ import numpy as np
 
 from rankinite.data.weights import in_range
 from rankinite.measures.evaluation import evaluate
+from rankinite.measures.grammar import measure
 from rankinite.measures.protocol import Measure
-from rankinite.models.ranker import training_data
+from rankinite.models.ranker import Ranker, training_data
 
 
 def estimator_score(
@@ -33,3 +34,32 @@ def estimator_score(
         dataset = copy(dataset)
         dataset.query_weight = means if own is None else means * own
     return evaluate(model, dataset, by)[by]
+
+
+class MeasuredRanker(Ranker):
+    """A ranker that scikit-learn's tools measure by its `measure`."""
+
+    measure: Any
+
+    def score(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        query_weight: Any = None,
+    ) -> float:
+        """The mean of `measure` over the queries, as scikit-learn's tools ask for it.
+
+        Parameters
+        ----------
+        X : Dataset, matrix or frame
+        y, qid, query_weight
+            As for `fit`.
+        sample_weight : array-like of shape (n_rows,), optional
+            A query counts by the mean of its rows' weights.
+        """
+        self.check_fitted()
+        by = measure(self.measure)
+        return estimator_score(self, by, X, y, qid, sample_weight, query_weight)
