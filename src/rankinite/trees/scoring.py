@@ -32,6 +32,8 @@ def score_features(
     X: np.ndarray,
     start: np.ndarray | float = 0.0,
     n_trees: int | None = None,
+    *,
+    single: bool = False,
 ) -> np.ndarray:
     """Score raw features: `start` plus the value of every tree, added in the trees' order.
 
@@ -40,16 +42,18 @@ def score_features(
     X : ndarray of float32 or float64, shape (n_rows, n_features)
     n_trees : int, optional
         Add only the first trees.
+    single : bool
+        Round every partial sum to float32, as some engines do.
 
     Returns
     -------
     ndarray of float64, shape (n_rows,)
         Bit for bit the scores that training had for these rows.
     """
-    scores = _started([start], len(X))
+    scores = _started([start], len(X), np.float32 if single else np.float64)
     last = forest.n_trees if n_trees is None else n_trees
     _sum_features(forest, np.array([[0, last]]), X, scores)
-    return scores[0]
+    return scores[0].astype(np.float64, copy=False)
 
 
 def score_binned(
@@ -98,9 +102,11 @@ def score_side_by_side(
     return scores
 
 
-def _started(starts: Sequence[np.ndarray | float], n_rows: int) -> np.ndarray:
+def _started(
+    starts: Sequence[np.ndarray | float], n_rows: int, dtype: type = np.float64
+) -> np.ndarray:
     """Scores before the first tree, a row for each sum."""
-    scores = np.empty((len(starts), n_rows))
+    scores: np.ndarray = np.empty((len(starts), n_rows), dtype)
     for own, start in zip(scores, starts, strict=True):
         own[:] = start
     return scores

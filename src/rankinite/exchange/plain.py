@@ -1,0 +1,187 @@
+"""What a ranker says, as arrays and a stated arithmetic: between our rankers and any file.
+
+A reader makes one of these of another engine's file, a writer makes a file of one, and what
+explains a score looks at one. The arithmetic is that of the engine it came from, so that scores are
+the engine's own: whether features and sums are rounded to single precision, where the constants
+are added, what a missing value is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rankinite.trees import Forest, score_features
+
+
+@dataclass(frozen=True, eq=False)
+class PlainForest:
+    """A sum of trees: (start + Σ trees) · scale / divisor + bias.
+
+    Attributes
+    ----------
+    forest : Forest
+        Rows with x ≤ threshold go left, and missing values as the node says.
+    n_features : int
+    feature_names : list of str or None
+    start, scale, bias : float
+    divisor : int
+        Above 1 for a mean of trees.
+    single_features : bool
+        Whether features are rounded to float32 before they are compared.
+    single_sums : bool
+        Whether `start` and every partial sum are rounded to float32.
+    zero_is_missing : ndarray of bool, shape (n_features,), or None
+        Features whose zeros (|x| ≤ 1e-35) count as missing.
+    takes_missing : bool
+        Whether the origin scores rows with missing values at all.
+    cover : ndarray of float64, shape (n_leaves,), or None
+        What reached each leaf in training, if that is not ``forest.count``: weights, or sums of
+        second derivatives.
+    """
+
+    forest: Forest
+    n_features: int
+    feature_names: list[str] | None = None
+    start: float = 0.0
+    scale: float = 1.0
+    bias: float = 0.0
+    divisor: int = 1
+    single_features: bool = False
+    single_sums: bool = False
+    zero_is_missing: np.ndarray | None = None
+    takes_missing: bool = True
+    cover: np.ndarray | None = None
+
+    def scores(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
+        """Scores of float64, shape (n_rows,), of a matrix of float32 or float64."""
+        sums = score_features(
+            self.forest, self.rows(X), self.start, n_trees, single=self.single_sums
+        )
+        return sums * self.scale / self.divisor + self.bias
+
+    def rows(self, X: np.ndarray) -> np.ndarray:
+        """The features as the trees see them."""
+        if self.single_features:
+            # Beyond the largest float32 lies infinity, as for the origin.
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32, copy=False)
+        if self.zero_is_missing is not None and self.zero_is_missing.any():
+            X = X.copy()
+            columns = np.flatnonzero(self.zero_is_missing)
+            some = X[:, columns]
+            some[np.abs(some) <= ZERO] = np.nan
+            X[:, columns] = some
+        return X
+
+    @cached_property
+    def leaf_cover(self) -> np.ndarray:
+        """What reached each leaf in training, float64 of shape (n_leaves,)."""
+        return self.forest.count.astype(np.float64) if self.cover is None else self.cover
+
+
+# What LightGBM takes for zero where zeros are missing values.
+ZERO = 1e-35
+
+
+@dataclass(frozen=True, eq=False)
+class PlainLinear:
+    """A weighted sum of the features, with a constant; missing values count as 0.
+
+    Attributes
+    ----------
+    weights : ndarray of float64, shape (n_features,)
+    intercept : float
+    feature_names : list of str or None
+    """
+
+    weights: np.ndarray
+    intercept: float = 0.0
+    feature_names: list[str] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of weights."""
+        return len(self.weights)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""
+        # einsum adds in one fixed order, whatever the batch and the threads.
+        present = np.nan_to_num(X, nan=0.0, posinf=np.inf, neginf=-np.inf)
+        return self.intercept + np.einsum("ij,j->i", present, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainNet:
+    """A net over standardised features, with or without a hidden layer of tanh.
+
+    A value becomes (value − mean) · scale, where an infinite one counts as `low` or `high` and a
+    missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
+
+    Attributes
+    ----------
+    mean, scale, low, high : ndarray of float64, shape (n_features,)
+    hidden : ndarray of float64, shape (n_features, n_hidden), or None
+    hidden_bias : ndarray of float64, shape (n_hidden,), or None
+    output : ndarray of float64, shape (n_hidden,), or (n_features,) without a hidden layer
+    output_bias : float
+    feature_names : list of str or None
+    """
+
+    mean: np.ndarray
+    scale: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    hidden: np.ndarray | None
+    hidden_bias: np.ndarray | None
+    output: np.ndarray
+    output_bias: float = 0.0
+    feature_names: list[str] | None = None
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return len(self.mean)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""
+        infinite = np.where(X > 0, self.high, self.low)
+        finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
+        z = np.nan_to_num((finite - self.mean) * self.scale, nan=0.0)
+        if self.hidden is not None:
+            z = np.tanh(z @ self.hidden + self.hidden_bias)
+        return z @ self.output + self.output_bias
+
+
+@dataclass(frozen=True, eq=False)
+class PlainClasses:
+    """Sums of trees as chances of grades, and the expected value of the grade as the score.
+
+    Attributes
+    ----------
+    outputs : list of PlainForest
+        One for each grade (`multinomial`), or for each above the lowest (`ordinal`).
+    form : str
+        ``multinomial``: P(k) = e^{F_k} / Σ e^{F_j}; ``ordinal``: F_k is the log-odds of at least k.
+    values : ndarray of float64, shape (n_classes,)
+        What each grade counts.
+    """
+
+    outputs: list[PlainForest]
+    form: str
+    values: np.ndarray
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+        return self.outputs[0].n_features
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features."""
+        return self.outputs[0].feature_names
+
+
+Plain = PlainForest | PlainLinear | PlainNet | PlainClasses

@@ -1,0 +1,1 @@
+"""From the files of other libraries and engines to plain models: one file a format."""
