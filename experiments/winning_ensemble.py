@@ -132,13 +132,13 @@ def ensembles(tables: Tables, number: int, part: Part, run: Path, jobs: int, fol
         print(f"part {number}: {name} is {found.report.chosen}\n{found}", flush=True)
     members = {f"M{i}": rk.load(run / "members" / f"M{i}" / "member.rk") for i in range(1, 13)}
     tables.keep("members", number, {name: per_query(each, test) for name, each in members.items()})
+    models = {}
     for way in WAYS:
-        found = rk.assemble(declared("err@10", way, folds), train, **options)
-        combined[way] = per_query(found.model, test)
+        models[way] = rk.assemble(declared("err@10", way, folds), train, **options).model
+        combined[way] = per_query(models[way], test)
     tables.keep("combined", number, combined)
     tables.keep("families", number, dict(families(members, test)))
-    for name, values in distilled(found.model, train, test):
-        tables.keep("distilled", number, {name: values})
+    tables.keep("distilled", number, dict(distilled(models["average"], train, test)))
 
 
 def families(members: dict[str, object], test: rk.Dataset) -> Iterator[tuple[str, Values]]:
@@ -168,7 +168,7 @@ def distilled(teacher: object, train: rk.Dataset, test: rk.Dataset) -> Iterator[
     for name, student in students.items():
         for targets in ("scores", "quantiles"):
             found = rk.distil(teacher, train, student, targets=targets)
-            yield f"{name} student, {targets}", per_query(found.student, test)
+            yield f"{name} student, {targets}", per_query(found.model, test)
         yield f"{name} on labels", per_query(copy.deepcopy(student).fit(train), test)
 
 

@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from rankinite._crew import check_jobs
 from rankinite.ensemble.plan import MEMBER, TRAIN, Step
 from rankinite.ensemble.run_folder import RunFolder
-from rankinite.ensemble.running import Progress, check_jobs, pending, run_steps
+from rankinite.ensemble.running import Progress, pending, run_steps
 from rankinite.errors import DataError, ModelFileError, WorkerError
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite._crew import check_jobs
 from rankinite._numba import threads
 from rankinite.combination import Combination
 from rankinite.data import Dataset
@@ -24,7 +25,7 @@ from rankinite.ensemble.plan import Prints, Step, steps_of_combination, steps_of
 from rankinite.ensemble.reading import read_declaration
 from rankinite.ensemble.report import BEST_SUBSET, Report, make_report
 from rankinite.ensemble.run_folder import RunFolder
-from rankinite.ensemble.running import Progress, check_jobs, pending, run_steps
+from rankinite.ensemble.running import Progress, pending, run_steps
 from rankinite.ensemble.work import Workshop
 from rankinite.errors import DataError, RankiniteWarning
 from rankinite.formats.files import checked_path, replacing
@@ -115,7 +116,7 @@ def assemble(
     Whole(1).check("jobs", jobs)
     Whole(1, optional=True).check("n_threads", n_threads)
     OneOf((True, False)).check("keep_going", keep_going)
-    of_each = check_jobs(jobs, n_threads) if jobs > 1 else n_threads
+    of_each = check_jobs(jobs, n_threads)
     for name, rows in (("train", train), ("valid", valid), ("test", test)):
         if rows is not None or name == "train":
             _check_data(name, rows, train)

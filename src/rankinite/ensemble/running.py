@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from rankinite.ensemble.crew import Crew, can_fork
+from rankinite._crew import Crew
 from rankinite.ensemble.plan import Step
 from rankinite.ensemble.run_folder import RunFolder
 from rankinite.errors import (
@@ -110,13 +109,6 @@ def pending(steps: Iterable[Step], folder: RunFolder) -> list[Step]:
     return [step for step in steps if not folder.is_done(step)]
 
 
-def check_jobs(jobs: int, n_threads: int | None) -> int:
-    """The threads of each of so many processes; a ParameterError if there can be none."""
-    if jobs > 1 and not can_fork():
-        raise ParameterError("jobs above 1 needs a system that can fork: use jobs=1 here")
-    return max(1, (n_threads or os.cpu_count() or 1) // jobs)
-
-
 def _one_by_one(
     todo: list[Step], work: Callable[[Step], None], progress: Progress, keep_going: bool
 ) -> dict[str, str]:
@@ -140,7 +132,7 @@ def _one_by_one(
 
 
 def _side_by_side(
-    todo: list[Step], crew: Crew, progress: Progress, keep_going: bool
+    todo: list[Step], crew: Crew[Step], progress: Progress, keep_going: bool
 ) -> dict[str, str]:
     failures: dict[str, str] = {}
     waiting = list(todo)
@@ -156,7 +148,7 @@ def _side_by_side(
                 crew.start(step)
         if crew.is_idle:
             continue
-        step, error = crew.next_done()
+        step, _, error = crew.next_done()
         open_.discard(step.name)
         if error is not None:
             _note_failure(step, error, failures, progress, keep_going)

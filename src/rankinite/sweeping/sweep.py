@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rankinite._crew import check_jobs
 from rankinite.data import Dataset
-from rankinite.distributed.cores import cores
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Evaluator, Measure
 from rankinite.measures import measure as measure_of
@@ -244,7 +244,7 @@ class Sweeping:
             plan.seed,
             plan.longest,
             SHARES[plan.prune],
-            _threads_of_one(plan.ranker.n_threads, self._jobs),
+            check_jobs(self._jobs, plan.ranker.n_threads),
         )
         self._study = Study(
             plan.codec,
@@ -348,11 +348,6 @@ def _longest(ranker: Learner, space: Space) -> int:
     name = ranker._rounds
     swept = space.dimensions.get(name)
     return int(getattr(ranker, name) if swept is None else max(swept.extremes()))
-
-
-def _threads_of_one(n_threads: int | None, jobs: int) -> int | None:
-    """The threads of one of several processes: its share of all."""
-    return n_threads if jobs == 1 else max(1, (n_threads or cores()) // jobs)
 
 
 def _plain(value: Any) -> Any:

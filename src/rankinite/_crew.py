@@ -1,8 +1,8 @@
-"""Steps side by side, each in a process of its own.
+"""Tasks side by side, each in a process of its own.
 
-A process is a fork of this one, so the data is there without being sent, and in memory once. What
-it makes is in files; all that it tells is whether it failed, and how, as JSON. One whose parent is
-gone ends itself: nobody would wait for it.
+A process is a fork of this one, so the data is there without being sent, and in memory once, and
+whatever a script or a notebook has defined is known to it. What it tells is JSON: what came out, or
+what went wrong. One whose parent is gone ends itself: nobody would wait for it.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, Generic, TypeVar
 
-from rankinite.ensemble.plan import Step
-from rankinite.errors import RankiniteError, WorkerError
+from rankinite.errors import ParameterError, RankiniteError, WorkerError
+
+Task = TypeVar("Task")
 
 # How long a process that was asked to end has for it, in seconds.
 _PATIENCE = 10.0
@@ -29,25 +30,29 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGHUP")
 _SIGNALS = [getattr(signal, name) for name in _NAMES if hasattr(signal, name)]
 
 
-class Crew:
-    """Processes that do steps, as many at a time as there are places.
+class Crew(Generic[Task]):
+    """Processes that do tasks, as many at a time as there are places.
 
     Parameters
     ----------
     n_places : int
-    work : function of a step
-    at_birth : function
+    work : function of a task
+        What it gives must be something that JSON can tell.
+    at_birth : function, optional
         What a process does first.
     """
 
     def __init__(
-        self, n_places: int, work: Callable[[Step], None], at_birth: Callable[[], None]
+        self,
+        n_places: int,
+        work: Callable[[Task], Any],
+        at_birth: Callable[[], None] = lambda: None,
     ) -> None:
         self.n_places = n_places
         self._work, self._at_birth = work, at_birth
         # Only this process holds the end that is written to: when it is gone, the other end tells.
         self._alive, self._life = os.pipe()
-        self._running: dict[Connection, tuple[Step, Any]] = {}
+        self._running: dict[Connection, tuple[Task, Any]] = {}
 
     @property
     def is_full(self) -> bool:
@@ -59,25 +64,25 @@ class Crew:
         """Whether nothing is being done."""
         return not self._running
 
-    def start(self, step: Step) -> None:
-        """Begin a step."""
+    def start(self, task: Task) -> None:
+        """Begin a task."""
         context = multiprocessing.get_context("fork")
         ours, theirs = context.Pipe(duplex=False)
         # Else what is still in a buffer would be written twice.
         for stream in (sys.stdout, sys.stderr):
             if stream is not None and not stream.closed:
                 stream.flush()
-        process = context.Process(target=self._be, args=(step, theirs), daemon=True)
+        process = context.Process(target=self._be, args=(task, theirs), daemon=True)
         with _signals_waiting():
             process.start()
         theirs.close()
-        self._running[ours] = (step, process)
+        self._running[ours] = (task, process)
 
-    def next_done(self) -> tuple[Step, RankiniteError | None]:
-        """Wait until a step is done; the step, and what went wrong."""
+    def next_done(self) -> tuple[Task, Any, RankiniteError | None]:
+        """Wait until a task is done; the task, what came out, and what went wrong."""
         connection = wait(list(self._running))[0]
         assert isinstance(connection, Connection)
-        step, process = self._running.pop(connection)
+        task, process = self._running.pop(connection)
         try:
             told = json.loads(connection.recv_bytes())
         except EOFError:  # it was killed, by the system if memory was short
@@ -87,7 +92,8 @@ class Crew:
             told = {"error": f"its process has ended by {how}: start again to go on"}
         connection.close()
         process.join()
-        return step, None if told["error"] is None else WorkerError(told["error"])
+        error = None if told["error"] is None else WorkerError(told["error"])
+        return task, told.get("result"), error
 
     def end(self) -> None:
         """End what is being done, and let the processes go."""
@@ -102,17 +108,17 @@ class Crew:
         os.close(self._alive)
         os.close(self._life)
 
-    def _be(self, step: Step, connection: Connection) -> None:
-        """What a process does: one step."""
+    def _be(self, task: Task, connection: Connection) -> None:
+        """What a process does: one task."""
         for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides
         os.close(self._life)
         threading.Thread(target=self._end_with_parent, daemon=True).start()
-        told: dict[str, str | None] = {"error": None}
+        told: dict[str, Any] = {"error": None}
         try:
             self._at_birth()
-            self._work(step)
+            told["result"] = self._work(task)
         except RankiniteError as error:
             told["error"] = str(error)
         except Exception as error:
@@ -124,6 +130,15 @@ class Crew:
     def _end_with_parent(self) -> None:
         os.read(self._alive, 1)
         os._exit(1)
+
+
+def check_jobs(jobs: int, n_threads: int | None) -> int | None:
+    """The threads of each of so many processes; a ParameterError if there can be none."""
+    if jobs == 1:
+        return n_threads
+    if "fork" not in multiprocessing.get_all_start_methods():
+        raise ParameterError("jobs above 1 needs a system that can fork: use jobs=1 here")
+    return max(1, (n_threads or os.cpu_count() or 1) // jobs)
 
 
 @contextmanager
@@ -146,8 +161,3 @@ def _signals_waiting() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
     for number in noted:
         signal.raise_signal(number)
-
-
-def can_fork() -> bool:
-    """Whether there can be processes at work side by side."""
-    return "fork" in multiprocessing.get_all_start_methods()
