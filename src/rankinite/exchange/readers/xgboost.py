@@ -166,16 +166,19 @@ def _tree(tree: dict[str, Any], weight: float) -> Nodes:
     condition = singles(
         reals(tree["split_conditions"], "split_conditions", n_nodes), "split_conditions"
     )
-    if (condition[left >= 0] == -np.inf).any():
-        raise DamagedError("nothing lies below a threshold of a tree")
+    right = wholes(tree["right_children"], "right_children", n_nodes)
+    missing_left = flags(tree["default_left"], "default_left", n_nodes)
+    # Nothing lies below −∞, so that x < −∞ parts the values that are there from the missing ones:
+    # as x ≤ ∞ does with the children the other way round.
+    never = (left >= 0) & (condition == -np.inf)
     with np.errstate(over="ignore", under="ignore"):
         below = np.nextafter(condition.astype(np.float32), np.float32(-np.inf))
     return Nodes(
-        left=left,
-        right=wholes(tree["right_children"], "right_children", n_nodes),
+        left=np.where(never, right, left),
+        right=np.where(never, left, right),
         feature=wholes(tree["split_indices"], "split_indices", n_nodes),
-        threshold=below.astype(np.float64),
-        missing_left=flags(tree["default_left"], "default_left", n_nodes),
+        threshold=np.where(never, np.inf, below.astype(np.float64)),
+        missing_left=missing_left ^ never,
         gain=reals(tree["loss_changes"], "loss_changes", n_nodes),
         value=condition if weight == 1.0 else singles(weight * condition, "a weighted tree"),
         cover=reals(tree["sum_hessian"], "sum_hessian", n_nodes),

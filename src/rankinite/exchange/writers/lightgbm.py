@@ -118,7 +118,9 @@ def _trees(plain: PlainForest) -> list[str]:
         leaves = slice(forest.leaf_offsets[t], forest.leaf_offsets[t + 1])
         parts = ((of_nodes, nodes), (of_leaves, leaves), (of_nodes_at_the_end, nodes))
         lines = [f"Tree={t}", f"num_leaves={leaves.stop - leaves.start}", "num_cat=0"]
-        lines += [f"{k}={' '.join(v[part])}" for texts_of, part in parts for k, v in texts_of.items()]
+        lines += [
+            f"{k}={' '.join(v[part])}" for texts_of, part in parts for k, v in texts_of.items()
+        ]
         texts.append("\n".join([*lines, "is_linear=0", "shrinkage=1", "", "", ""]))
     return texts
 

@@ -38,15 +38,15 @@ def number_texts(numbers: np.ndarray, infinity: str = "inf") -> list[str]:
     return texts
 
 
-def to_json(value: Any) -> str:
+def to_json(value: Any, infinity: str = "Infinity") -> str:
     """JSON of objects, lists, arrays, texts and numbers, with the shortest texts of numbers."""
     if isinstance(value, dict):
-        members = (f"{json.dumps(name)}:{to_json(member)}" for name, member in value.items())
+        members = (f"{json.dumps(k)}:{to_json(member, infinity)}" for k, member in value.items())
         return "{" + ",".join(members) + "}"
     if isinstance(value, np.ndarray):
-        return "[" + ",".join(number_texts(value, "Infinity")) + "]"
+        return "[" + ",".join(number_texts(value, infinity)) + "]"
     if isinstance(value, list):
-        return "[" + ",".join(map(to_json, value)) + "]"
+        return "[" + ",".join(to_json(item, infinity) for item in value) + "]"
     return json.dumps(value)
 
 

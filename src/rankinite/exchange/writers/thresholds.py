@@ -37,7 +37,9 @@ def for_doubles(plain: PlainForest) -> np.ndarray:
         return threshold
     here = single_at_most(threshold)
     after = np.nextafter(here, np.float32(np.inf))
-    low, high = (np.clip(s.astype(np.float64), -_BEYOND_SINGLE, _BEYOND_SINGLE) for s in (here, after))
+    low, high = (
+        np.clip(s.astype(np.float64), -_BEYOND_SINGLE, _BEYOND_SINGLE) for s in (here, after)
+    )
     half_way = low + (high - low) / 2
     is_even = (here.view(np.uint32) & 1) == 0
     moved = np.where(is_even, half_way, np.nextafter(half_way, -np.inf))
