@@ -66,6 +66,11 @@ def read(content: bytes) -> PlainForest:
     model = (
         mapping(from_ubjson(content), "the file") if is_ubjson(content) else json_object(content)
     )
+    return forest_of_model(model)
+
+
+def forest_of_model(model: dict[str, Any]) -> PlainForest:
+    """The forest of what a file holds."""
     learner = mapping(model["learner"], "learner")
     param = mapping(learner["learner_model_param"], "learner_model_param")
     for name, most in (("num_class", 1), ("num_target", 1)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from rankinite.errors import ExportError
 from rankinite.exchange.plain import PlainForest
-from rankinite.exchange.writers.folding import below_nodes, folded, in_leaves, positive_cover
+from rankinite.exchange.writers.folding import below_nodes, in_leaves, positive_cover
 from rankinite.exchange.writers.texts import number_texts
 from rankinite.exchange.writers.thresholds import for_doubles
 

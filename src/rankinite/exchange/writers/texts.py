@@ -102,7 +102,8 @@ def check_depth(forest: Forest, engine: str) -> np.ndarray:
         tree = int(np.searchsorted(forest.node_offsets, depth.argmax(), side="right")) - 1
         raise ExportError(
             f"tree {tree + 1} is {depth.max() + 1} splits deep, and files for {engine} have splits "
-            f"in splits, which readers follow no deeper than {DEEPEST}: train with a smaller max_depth"
+            f"in splits, which readers follow no deeper than {DEEPEST}: train with a smaller "
+            "max_depth"
         )
     return depth
 

@@ -62,6 +62,7 @@ def _lightgbm(plain: PlainForest) -> str:
     names = json.dumps(names_from_one(plain))
     return (
         '{"name":"tree","version":"v4","num_class":1,"num_tree_per_iteration":1,'
-        f'"objective":"lambdarank","feature_names":{names},\n"tree_info":[\n{trees}\n],\n'
+        f'"max_feature_idx":{plain.n_features - 1},"objective":"lambdarank",'
+        f'"feature_names":{names},\n"tree_info":[\n{trees}\n],\n'
         '"pandas_categorical":null}\n'
     )
