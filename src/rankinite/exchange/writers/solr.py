@@ -15,7 +15,7 @@ from rankinite.exchange.plain import Plain, PlainForest, PlainLinear
 from rankinite.exchange.writers.folding import check_single, check_zeros, in_leaves
 from rankinite.exchange.writers.names import names_from_one
 from rankinite.exchange.writers.texts import check_depth, nested, number_texts
-from rankinite.exchange.writers.thresholds import single_at_most
+from rankinite.exchange.writers.thresholds import next_number, single_at_most
 
 # What Solr adds to every threshold.
 SLACK = np.float32(1e-6)
@@ -121,7 +121,7 @@ def _without_slack(threshold: np.ndarray, nearest: bool) -> np.ndarray:
         distance = _distance(best, wanted)
         down = up = best
         for _ in range(2):
-            down, up = np.nextafter(down, np.float32(-np.inf)), np.nextafter(up, np.float32(np.inf))
+            down, up = next_number(down, -np.inf), next_number(up, np.inf)
             for candidate in (down, up):
                 better = _distance(candidate, wanted) < distance
                 best = np.where(better, candidate, best)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankinite.errors import ExportError
 from rankinite.exchange.plain import PlainForest
 from rankinite.trees import Forest
 
@@ -22,8 +23,14 @@ def single_at_most(threshold: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         single = threshold.astype(np.float32)
     above = single > threshold
-    single[above] = np.nextafter(single[above], np.float32(-np.inf))
+    single[above] = next_number(single[above], -np.inf)
     return single
+
+
+def next_number(numbers: np.ndarray, towards: float) -> np.ndarray:
+    """The next numbers of the same type; past the largest comes infinity."""
+    with np.errstate(over="ignore", under="ignore"):
+        return np.nextafter(numbers, numbers.dtype.type(towards))
 
 
 def for_doubles(plain: PlainForest) -> np.ndarray:
@@ -36,13 +43,13 @@ def for_doubles(plain: PlainForest) -> np.ndarray:
     if not plain.single_features:
         return threshold
     here = single_at_most(threshold)
-    after = np.nextafter(here, np.float32(np.inf))
+    after = next_number(here, np.inf)
     low, high = (
         np.clip(s.astype(np.float64), -_BEYOND_SINGLE, _BEYOND_SINGLE) for s in (here, after)
     )
     half_way = low + (high - low) / 2
     is_even = (here.view(np.uint32) & 1) == 0
-    moved = np.where(is_even, half_way, np.nextafter(half_way, -np.inf))
+    moved = np.where(is_even, half_way, next_number(half_way, -np.inf))
     return np.where(here == np.inf, np.inf, moved)
 
 
@@ -66,16 +73,20 @@ def strictly_below(forest: Forest, threshold: np.ndarray, infinite: bool = True)
     threshold : ndarray of float32 or float64, shape (n_inner,)
         Those of the forest in the precision of the engine.
     infinite : bool
-        Whether the format can write infinity. If not, the numbers next to it take its place; then
-        infinite values, and the largest number itself, may go another way.
+        Whether the format can write infinity. If not, x < the lowest number takes the place of
+        x < −∞, so that −∞ goes where missing values go; above the largest number nothing helps.
     """
     dtype = threshold.dtype
     swapped = threshold == np.inf
-    strict = np.nextafter(threshold, dtype.type(np.inf))
+    strict = next_number(threshold, np.inf)
     strict[swapped] = -np.inf
     if not infinite:
-        limits = np.finfo(dtype)
-        strict = np.clip(strict, limits.min, limits.max)
+        if (strict == np.inf).any():
+            raise ExportError(
+                f"a split by x ≤ {threshold[strict == np.inf][0]:.3g} would need x < infinity, which "
+                "the format cannot say"
+            )
+        strict = np.maximum(strict, np.finfo(dtype).min)
     return Strict(
         strict,
         np.where(swapped, forest.right, forest.left),

@@ -59,8 +59,8 @@ def saved_model(plain: PlainForest, names: list[str]) -> dict[str, Any]:
             "gradient_booster": {
                 "model": {
                     "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(n_trees)},
-                    "iteration_indptr": np.arange(n_trees + 1, dtype=np.int32),
-                    "tree_info": np.zeros(n_trees, np.int32),
+                    "iteration_indptr": list(range(n_trees + 1)),
+                    "tree_info": [0] * n_trees,
                     "trees": _trees(plain),
                 },
                 "name": "gbtree",
@@ -74,7 +74,7 @@ def saved_model(plain: PlainForest, names: list[str]) -> dict[str, Any]:
             },
             "objective": {"lambdarank_param": dict(_LAMBDARANK), "name": "rank:ndcg"},
         },
-        "version": np.array([2, 1, 0], np.int32),
+        "version": [2, 1, 0],
     }
 
 
