@@ -21,8 +21,8 @@ NASTY = np.array(
 )
 # What LightGBM can tell apart: it takes all up to 1e-35 for zero.
 COARSE = NASTY[(np.abs(NASTY) > 1e-35) | (NASTY == 0.0)]
-# What Solr's slack leaves exact.
-SLACKABLE = NASTY[(np.abs(NASTY) >= 4e-7) | (NASTY == 0.0)]
+# What Solr's slack can give exactly, as most numbers.
+SLACKABLE = NASTY[((NASTY >= 1e-6) | (NASTY == 0.0) | (NASTY < -1e30))]
 SIZES = (1, 2, 3, 7, 31, 64, 2)
 
 

@@ -113,32 +113,25 @@ def _trees(plain: PlainForest, missing_is_zero: bool, nearest: bool) -> str:
 def _without_slack(threshold: np.ndarray, nearest: bool) -> np.ndarray:
     """The float32 from which Solr's slack makes the largest float32 that is not above a threshold.
 
-    Near 0, where numbers lie closer than at 1e-6, some thresholds have none.
+    Numbers lie closer together near 0 than near -1e-6, and above -2^k than below it: there some
+    thresholds have none. The nearest above it then keeps the threshold itself on its side.
     """
     wanted = single_at_most(threshold)
-    with np.errstate(over="ignore"):
-        best = wanted - SLACK
-        distance = _distance(best, wanted)
-        down = up = best
-        for _ in range(2):
-            down, up = next_number(down, -np.inf), next_number(up, np.inf)
-            for candidate in (down, up):
-                better = _distance(candidate, wanted) < distance
-                best = np.where(better, candidate, best)
-                distance = _distance(best, wanted)
-    n_off = int((distance != 0.0).sum())
-    if n_off and not nearest:
-        worst = int(distance.argmax())
+    candidate = next_number(next_number(wanted - SLACK, -np.inf), -np.inf)
+    best, move = candidate, np.full(len(wanted), np.inf)
+    for _ in range(5):
+        seen = candidate + SLACK
+        with np.errstate(invalid="ignore"):  # ∞ − ∞
+            own = np.where(seen == wanted, 0.0, seen.astype(np.float64) - wanted)
+        better = (own >= 0.0) & (own < move)
+        best, move = np.where(better, candidate, best), np.where(better, own, move)
+        candidate = next_number(candidate, np.inf)
+    n_moved = int((move != 0.0).sum())
+    if n_moved and not nearest:
+        example = wanted[move != 0.0][0]
         raise ExportError(
-            f"Solr adds 1e-6 to every threshold, and for {n_off:,} of {len(wanted):,} thresholds, "
-            f"such as {wanted[worst]:.9g}, no number gives them then: pass thresholds='nearest' to "
-            f"move them by up to {distance.max():.2g}, or train on a feature of a larger scale"
+            f"Solr adds 1e-6 to every threshold, and {n_moved:,} of {len(wanted):,} thresholds, such "
+            f"as {example:.9g}, are then no sum of single precision: pass thresholds='nearest' to "
+            f"move them up by at most {move.max():.2g}, or train on a feature of a larger scale"
         )
     return best
-
-
-def _distance(written: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """How far Solr's threshold is from the one that is meant, as float64."""
-    seen = (written + SLACK).astype(np.float64)
-    with np.errstate(invalid="ignore"):  # ∞ − ∞
-        return np.where(seen == wanted, 0.0, np.abs(seen - wanted))

@@ -83,8 +83,8 @@ def strictly_below(forest: Forest, threshold: np.ndarray, infinite: bool = True)
     if not infinite:
         if (strict == np.inf).any():
             raise ExportError(
-                f"a split by x ≤ {threshold[strict == np.inf][0]:.3g} would need x < infinity, which "
-                "the format cannot say"
+                f"a split by x ≤ {threshold[strict == np.inf][0]:.3g} would need x < infinity, "
+                "which the format cannot say"
             )
         strict = np.maximum(strict, np.finfo(dtype).min)
     return Strict(
