@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from rankinite.exchange.plain import Plain, PlainClasses, PlainForest, PlainLine
 from rankinite.exchange.probing import probing_rows
 from rankinite.exchange.sums import linear_of
 from rankinite.exchange.writers import FORMATS, Format, columns_of
+from rankinite.exchange.writers.bounds import double_bound, single_bound
 from rankinite.formats.files import replacing
 
 _KINDS = {
@@ -127,35 +127,46 @@ class Comparison:
 
     def rows(self, options: dict[str, Any]) -> np.ndarray:
         """Rows to compare on, with missing values if both sides mean the same by them."""
-        keeps = all(getattr(model, "takes_missing", True) for model in _parts(self.plain, self.back))
+        keeps = all(getattr(part, "takes_missing", True) for part in _parts(self.plain, self.back))
         return probing_rows(self.plain, keeps and options.get("missing") is None)
 
     def check(self, rows: np.ndarray, path: Path) -> float:
         """The largest difference to the ranker's scores; an `ExportError` if it is too large."""
-        rows = rows.astype(np.float32) if self._rounds else rows
-        found = self._scores_of_file(rows)
-        allowed = self.form.bound(self.plain) + _of_weights(self.plain, rows)
-        wrong = ~(np.abs(found - self.plain.scores(rows)) <= allowed)
-        if not wrong.any():
-            # The ranker may add up parts that the plain model has as one, some in single precision.
-            own = np.abs(found - self.scores(rows))
-            wrong = ~(own <= allowed + _of_parts(self.plain))
-        if wrong.any():
-            row = int(np.flatnonzero(wrong)[0])
-            raise ExportError(
-                f"{path} is not written: as {self.form.name} the model would give row {row} of the "
-                f"check the score {found[row]:g}, and its own is {self.plain.scores(rows)[row]:g}"
-            )
-        return float(own.max(initial=0.0))
+        if self._rounds:
+            rows = _in_single(rows)
+        found, expected, own = (
+            self._scores_of_file(rows),
+            self.plain.scores(rows),
+            self.scores(rows),
+        )
+        # The ranker may add up parts that the plain model has as one, some in single precision.
+        more = single_bound(self.plain, rows)
+        bound = self._bound(self.plain, rows)
+        for scores, allowed in ((expected, bound), (own, bound + more)):
+            wrong = ~(np.abs(found - scores) <= allowed)
+            if wrong.any():
+                row = int(np.flatnonzero(wrong)[0])
+                raise ExportError(
+                    f"{path} is not written: as {self.form.name} the model would give row "
+                    f"{row + 1} of the check the score {found[row]:.9g}, and its own is "
+                    f"{scores[row]:.9g}"
+                )
+        return float(np.abs(found - own).max(initial=0.0))
 
     def notes(self, rows: np.ndarray) -> list[str]:
         """What rounding the rows themselves does, if they are not in single precision."""
-        with np.errstate(over="ignore"):
-            if not self._rounds or np.array_equal(rows, rows.astype(np.float32), equal_nan=True):
-                return []
+        if not self._rounds or np.array_equal(rows, _in_single(rows), equal_nan=True):
+            return []
         apart = np.abs(self._scores_of_file(rows) - self.scores(rows))
-        n = int((apart > self.form.bound(self.plain) + _of_weights(self.plain, rows)).sum())
+        n = int((apart > (self._bound(self.plain, rows) + single_bound(self.plain, rows))).sum())
         return [_ROUNDED_FEATURES.format(n=n, largest=apart.max())] if n else []
+
+    @property
+    def _bound(self) -> Callable[[Plain, np.ndarray], np.ndarray]:
+        """The format's bound; a format may do without single precision if it is asked to."""
+        parts = _parts(self.back)
+        exact = all(isinstance(part, PlainForest) and not part.single_sums for part in parts)
+        return double_bound if exact else self.form.bound
 
     @property
     def _rounds(self) -> bool:
@@ -224,14 +235,11 @@ def _parts(*models: Plain) -> list[Any]:
     return [p for m in models for p in (m.outputs if isinstance(m, PlainClasses) else [m])]
 
 
-def _of_weights(plain: Plain, rows: np.ndarray) -> np.ndarray | float:
-    raise NotImplementedError
-
-
-def _of_parts(plain: Plain) -> float:
-    raise NotImplementedError
+def _in_single(rows: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):
+        return rows.astype(np.float32)
 
 
 def _write(path: Path, content: bytes) -> None:
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(replacing(path, ExportError)).write_bytes(content)
+    with replacing(path, ExportError) as temporary:
+        temporary.write_bytes(content)

@@ -65,7 +65,7 @@ class PlainForest:
     def rows(self, X: np.ndarray) -> np.ndarray:
         """The features as the trees see them."""
         if self.single_features:
-            # Beyond the largest float32 lies infinity, as for the origin.
+            # BeyondError the largest float32 lies infinity, as for the origin.
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32, copy=False)
         if self.zero_is_missing is not None and self.zero_is_missing.any():
@@ -82,8 +82,8 @@ class PlainForest:
         return self.forest.count.astype(np.float64) if self.cover is None else self.cover
 
 
-# What LightGBM takes for zero where zeros are missing values.
-ZERO = 1e-35
+# What LightGBM takes for zero where zeros are missing values, a float32.
+ZERO = float(np.float32(1e-35))
 # Standardised values are cut here, so that sums over features stay numbers.
 FARTHEST = 1e100
 
@@ -97,11 +97,14 @@ class PlainLinear:
     weights : ndarray of float64, shape (n_features,)
     intercept : float
     feature_names : list of str or None
+    single_features : bool
+        Whether features are rounded to float32 first.
     """
 
     weights: np.ndarray
     intercept: float = 0.0
     feature_names: list[str] | None = None
+    single_features: bool = False
 
     @property
     def n_features(self) -> int:
@@ -110,6 +113,9 @@ class PlainLinear:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of float64, shape (n_rows,)."""
+        if self.single_features:
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32, copy=False).astype(np.float64)
         # einsum adds in one fixed order, whatever the batch and the threads.
         present = np.nan_to_num(X, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return self.intercept + np.einsum("ij,j->i", present, self.weights)
@@ -149,14 +155,18 @@ class PlainNet:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of float64, shape (n_rows,)."""
+        z = self.standardised(X)
+        if self.hidden is not None:
+            z = np.tanh(z @ self.hidden + self.hidden_bias)
+        return z @ self.output + self.output_bias
+
+    def standardised(self, X: np.ndarray) -> np.ndarray:
+        """The features as the net sees them, float64 of shape (n_rows, n_features)."""
         infinite = np.where(X > 0, self.high, self.low)
         finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
         with np.errstate(over="ignore"):
             z = np.clip((finite - self.mean) * self.scale, -FARTHEST, FARTHEST)
-        z = np.nan_to_num(z, nan=0.0)
-        if self.hidden is not None:
-            z = np.tanh(z @ self.hidden + self.hidden_bias)
-        return z @ self.output + self.output_bias
+        return np.nan_to_num(z, nan=0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankinite.exchange.plain import Plain, PlainClasses, PlainForest, PlainLinear, PlainNet
-from rankinite.exchange.precision import single_thresholds
+from rankinite.exchange.writers.thresholds import single_at_most
 from rankinite.trees import Forest
 
 N_ROWS = 1000
@@ -18,6 +18,8 @@ _MOST_ROWS = 4000
 _SEED = 20100623
 # One value in so many is missing.
 _MISSING = 10
+# As far as values go.
+_FAR = np.float32(1e30)
 
 
 def probing_rows(plain: Plain, missing: bool) -> np.ndarray:
@@ -31,7 +33,7 @@ def probing_rows(plain: Plain, missing: bool) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n_rows, n_features)
-        At least `N_ROWS` rows; infinite values among them if the model is made of trees.
+        At least `N_ROWS` rows of finite values: not all engines can say infinity.
     """
     rng = np.random.default_rng(_SEED)
     if isinstance(plain, PlainForest | PlainClasses):
@@ -61,10 +63,10 @@ def _rows_of_forest(forest: Forest, n_features: int, rng: np.random.Generator) -
 
 def _values(thresholds: np.ndarray) -> np.ndarray:
     """Values at the thresholds of a feature and next to them, and some that are special."""
-    at = np.unique(single_thresholds(thresholds))
-    with np.errstate(over="ignore"):
-        beside = [np.nextafter(at, np.float32(end)) for end in (-np.inf, np.inf)]
-    special = np.array([0.0, -0.0, 1e-38, -1e-36, 1.0, -np.inf, np.inf], np.float32)
+    at = np.unique(single_at_most(thresholds))
+    at = at[np.abs(at) < _FAR]
+    beside = [np.nextafter(at, np.float32(end)) for end in (-np.inf, np.inf)]
+    special = np.array([0.0, -0.0, 1e-38, -1e-36, 1.0, -_FAR, _FAR], np.float32)
     return np.concatenate([at, *beside, special])
 
 
@@ -80,15 +82,16 @@ def _lead_to(forest: Forest, leaf: int, row: np.ndarray, rng: np.random.Generato
         is_left = (left == child).any()
         child = int(np.flatnonzero((left if is_left else right) == child)[0])
         j = int(forest.feature[first + child])
-        at = single_thresholds(forest.threshold[first + child : first + child + 1])[0]
+        at = single_at_most(forest.threshold[first + child : first + child + 1])[0]
         if is_left:
             most[j] = min(at, most.get(j, at))
         else:
             above[j] = max(at, above.get(j, at))
     for j in above.keys() | most.keys():
-        low = np.nextafter(above.get(j, np.float32(-np.inf)), np.float32(np.inf))
-        # A split at infinity has nothing above it but missing values.
-        row[j] = most[j] if j in most and (j not in above or rng.integers(2)) else low
+        low = np.nextafter(above.get(j, -_FAR), np.float32(np.inf))
+        at = most[j] if j in most and (j not in above or rng.integers(2)) else low
+        # Some splits part nothing but missing values from the others.
+        row[j] = np.clip(at, -_FAR, _FAR)
 
 
 def _rows_of_numbers(plain: PlainLinear | PlainNet, rng: np.random.Generator) -> np.ndarray:

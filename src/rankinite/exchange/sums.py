@@ -10,7 +10,7 @@ import numpy as np
 
 from rankinite.errors import ExportError
 from rankinite.exchange.plain import Plain, PlainClasses, PlainForest, PlainLinear, PlainNet
-from rankinite.exchange.precision import double_thresholds
+from rankinite.exchange.writers.thresholds import for_doubles
 from rankinite.trees import Forest
 
 _IN_WORDS = {
@@ -116,7 +116,7 @@ def _times(part: PlainForest, factor: float) -> Forest:
     """The trees with their values times what they count in the sum."""
     forest = part.forest
     if part.single_features:
-        forest = replace(forest, threshold=double_thresholds(forest.threshold))
+        forest = replace(forest, threshold=for_doubles(part))
     factor = factor * part.scale / part.divisor
     return forest if factor == 1.0 else replace(forest, value=forest.value * factor)
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.exchange.plain import Plain, PlainForest, PlainLinear
+from rankinite.exchange.writers.names import names_from_one
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,10 @@ class Format:
         ``read(content, where)`` gives a plain model that scores as the *engine* does. Its columns
         are those that the file names, see `columns_of`.
     bound : callable
-        ``bound(plain)`` is how far the engine's scores may be from ours, because of its sums,
-        on rows whose values it keeps.
+        ``bound(plain, X)``, an ndarray of shape (n_rows,), says how far the engine's scores may be
+        from ours because it adds otherwise, on rows whose values it keeps as they are.
+    beside : callable, optional
+        ``beside(plain, **options)`` gives further files that belong to it, by their suffixes.
     """
 
     name: str
@@ -49,13 +52,15 @@ class Format:
     exactness: str
     write: Callable[..., bytes]
     read: Callable[[bytes, str], Plain]
-    bound: Callable[[Plain], float]
+    bound: Callable[[Plain, np.ndarray], np.ndarray]
+    beside: Callable[..., dict[str, bytes]] | None = None
 
 
 def columns_of(back: Plain, plain: Plain) -> np.ndarray:
     """The columns of the model's rows that a model read back looks at, in its order.
 
-    Some files name only the features that their trees use.
+    Some files name only the features that their trees use, and some have as many as the highest
+    number that they name.
 
     Parameters
     ----------
@@ -68,15 +73,12 @@ def columns_of(back: Plain, plain: Plain) -> np.ndarray:
     -------
     ndarray of int64, shape (back.n_features,)
     """
-    if back.n_features == plain.n_features:
-        return np.arange(plain.n_features)
     numbers = {name: j for j, name in enumerate(names_from_one(plain))}
-    return np.array([numbers[name] for name in back.feature_names or []], np.int64)
-
-
-def names_from_one(plain: Plain) -> list[str]:
-    """The names of the features; without names f1, f2, …, as LETOR files count."""
-    return plain.feature_names or [f"f{j + 1}" for j in range(plain.n_features)]
+    names = back.feature_names
+    if names is None or not all(name in numbers for name in names):
+        # Without names, or with names as the engine spells them, all columns are there.
+        return np.arange(back.n_features)
+    return np.array([numbers[name] for name in names], np.int64)
 
 
 def _called(module: str, function: str, *args: Any, **kwargs: Any) -> Any:
@@ -100,8 +102,8 @@ FORMATS: dict[str, Format] = {
             (),
             "bit-equal",
             _later("writers.lightgbm", "write"),
-            _later("readers.lightgbm", "read"),
-            _later("writers.folding", "bound_of_folding"),
+            _later("readers.lightgbm_text", "read"),
+            _later("writers.bounds", "double_bound"),
         ),
         Format(
             "xgboost",
@@ -111,7 +113,7 @@ FORMATS: dict[str, Format] = {
             _SINGLE,
             _later("writers.xgboost", "write"),
             _later("readers.xgboost", "read"),
-            _later("writers.folding", "bound_of_single_sums"),
+            _later("writers.bounds", "single_bound"),
         ),
         Format(
             "ranklib",
@@ -121,7 +123,7 @@ FORMATS: dict[str, Format] = {
             f"{_SINGLE}; missing values are zeros",
             _later("writers.ranklib", "write"),
             _later("readers.ranklib", "read"),
-            _later("writers.folding", "bound_of_single_sums"),
+            _later("writers.bounds", "single_bound"),
         ),
         Format(
             "quickrank",
@@ -131,7 +133,7 @@ FORMATS: dict[str, Format] = {
             "bit-equal on features rounded to single precision; missing values are zeros",
             _later("writers.quickrank", "write"),
             _later("readers.quickrank", "read"),
-            _later("writers.folding", "bound_of_folding"),
+            _later("writers.bounds", "double_bound"),
         ),
         Format(
             "solr",
@@ -141,7 +143,7 @@ FORMATS: dict[str, Format] = {
             _SINGLE,
             _later("writers.solr", "write"),
             _later("readers.solr", "read"),
-            _later("writers.folding", "bound_of_single_sums"),
+            _later("writers.bounds", "single_bound"),
         ),
         *(
             Format(
@@ -152,7 +154,7 @@ FORMATS: dict[str, Format] = {
                 _SINGLE,
                 _later("writers.elasticsearch", "write"),
                 _later("readers.elasticsearch", "read"),
-                _later("writers.folding", "bound_of_single_sums"),
+                _later("writers.bounds", "single_bound"),
             )
             for name in ("elasticsearch", "opensearch")
         ),
@@ -164,7 +166,7 @@ FORMATS: dict[str, Format] = {
             "bit-equal as an expression of doubles",
             _later("writers.vespa", "write"),
             _later("readers.vespa", "read"),
-            _later("writers.folding", "bound_of_folding"),
+            _later("writers.bounds", "double_bound"),
         ),
     )
 }
