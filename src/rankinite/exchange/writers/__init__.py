@@ -41,6 +41,8 @@ class Format:
     bound : callable
         ``bound(plain, X)``, an ndarray of shape (n_rows,), says how far the engine's scores may be
         from ours because it adds otherwise, on rows whose values it keeps as they are.
+    beside : callable, optional
+        ``beside(plain, **options)`` gives further files that belong to it, by their suffixes.
     """
 
     name: str
@@ -51,6 +53,7 @@ class Format:
     write: Callable[..., bytes]
     read: Callable[[bytes, str], Plain]
     bound: Callable[[Plain, np.ndarray], np.ndarray]
+    beside: Callable[..., dict[str, bytes]] | None = None
 
 
 def columns_of(back: Plain, plain: Plain) -> np.ndarray:
