@@ -65,7 +65,7 @@ class PlainForest:
     def rows(self, X: np.ndarray) -> np.ndarray:
         """The features as the trees see them."""
         if self.single_features:
-            # Beyond the largest float32 lies infinity, as for the origin.
+            # BeyondError the largest float32 lies infinity, as for the origin.
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32, copy=False)
         if self.zero_is_missing is not None and self.zero_is_missing.any():
@@ -82,8 +82,10 @@ class PlainForest:
         return self.forest.count.astype(np.float64) if self.cover is None else self.cover
 
 
-# What LightGBM takes for zero where zeros are missing values.
-ZERO = 1e-35
+# What LightGBM takes for zero where zeros are missing values, a float32.
+ZERO = float(np.float32(1e-35))
+# Standardised values are cut here, so that sums over features stay numbers.
+FARTHEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,11 +97,14 @@ class PlainLinear:
     weights : ndarray of float64, shape (n_features,)
     intercept : float
     feature_names : list of str or None
+    single_features : bool
+        Whether features are rounded to float32 first.
     """
 
     weights: np.ndarray
     intercept: float = 0.0
     feature_names: list[str] | None = None
+    single_features: bool = False
 
     @property
     def n_features(self) -> int:
@@ -108,6 +113,9 @@ class PlainLinear:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of float64, shape (n_rows,)."""
+        if self.single_features:
+            with np.errstate(over="ignore"):
+                X = X.astype(np.float32, copy=False).astype(np.float64)
         # einsum adds in one fixed order, whatever the batch and the threads.
         present = np.nan_to_num(X, nan=0.0, posinf=np.inf, neginf=-np.inf)
         return self.intercept + np.einsum("ij,j->i", present, self.weights)
@@ -117,8 +125,8 @@ class PlainLinear:
 class PlainNet:
     """A net over standardised features, with or without a hidden layer of tanh.
 
-    A value becomes (value − mean) · scale, where an infinite one counts as `low` or `high` and a
-    missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
+    A value becomes (value − mean) · scale, at most `FARTHEST`, where an infinite one counts as
+    `low` or `high` and a missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
 
     Attributes
     ----------
@@ -147,12 +155,18 @@ class PlainNet:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of float64, shape (n_rows,)."""
-        infinite = np.where(X > 0, self.high, self.low)
-        finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
-        z = np.nan_to_num((finite - self.mean) * self.scale, nan=0.0)
+        z = self.standardised(X)
         if self.hidden is not None:
             z = np.tanh(z @ self.hidden + self.hidden_bias)
         return z @ self.output + self.output_bias
+
+    def standardised(self, X: np.ndarray) -> np.ndarray:
+        """The features as the net sees them, float64 of shape (n_rows, n_features)."""
+        infinite = np.where(X > 0, self.high, self.low)
+        finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
+        with np.errstate(over="ignore"):
+            z = np.clip((finite - self.mean) * self.scale, -FARTHEST, FARTHEST)
+        return np.nan_to_num(z, nan=0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,6 +196,35 @@ class PlainClasses:
     def feature_names(self) -> list[str] | None:
         """Names of the features."""
         return self.outputs[0].feature_names
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""
+        return self.scores_of_outputs(np.stack([output.scores(X) for output in self.outputs]))
+
+    def scores_of_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """The expected value of the grade, from outputs of shape (n_outputs, n_rows)."""
+        chances = _softmax(outputs) if self.form == "multinomial" else _from_cuts(outputs)
+        scores = np.zeros(outputs.shape[1])
+        for value, chance in zip(self.values, chances, strict=True):
+            scores += value * chance
+        return scores
+
+
+def _softmax(outputs: np.ndarray) -> np.ndarray:
+    e = np.exp(outputs - outputs.max(axis=0))
+    return e / e.sum(axis=0)
+
+
+def _from_cuts(outputs: np.ndarray) -> np.ndarray:
+    """Chances of each grade, from the log-odds of at least each grade above the lowest.
+
+    The cuts are learned apart, so the chances need not fall; the lowest so far is taken.
+    """
+    small = np.exp(-np.abs(outputs))
+    at_least = np.where(outputs >= 0, 1.0, small) / (1.0 + small)
+    at_least = np.minimum.accumulate(at_least, axis=0)
+    whole = np.ones((1, outputs.shape[1]))
+    return np.concatenate([whole, at_least]) - np.concatenate([at_least, 0.0 * whole])
 
 
 Plain = PlainForest | PlainLinear | PlainNet | PlainClasses

@@ -102,8 +102,8 @@ class Scorer:
         double = self._double
         with np.errstate(over="ignore"):
             table = double.table.astype(np.float32)
-        rounded_up = table > double.table
-        table[rounded_up] = np.nextafter(table[rounded_up], np.float32(-np.inf))
+            rounded_up = table > double.table
+            table[rounded_up] = np.nextafter(table[rounded_up], np.float32(-np.inf))
         return double._replace(table=table)
 
 
