@@ -74,13 +74,13 @@ def combine(
     Example: rankinite combine valid.txt --model a.rk --model b.rk --test test.txt
     """
     from rankinite.combination import Combination
-    from rankinite.models import load_base_model
+    from rankinite.models import load
 
     check_new(output, "the combination", force)
     files = named_files(model)
     if len(files) < len(model):
         raise ParameterError(f"two rankers have the same name in {', '.join(model)}: use NAME=FILE")
-    rankers = {name: load_base_model(model_at_hand(path)) for name, path in files.items()}
+    rankers = {name: load(model_at_hand(path)) for name, path in files.items()}
     first = Combination(
         rankers,
         "average" if method == "all" else method,

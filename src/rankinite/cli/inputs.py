@@ -168,11 +168,11 @@ def model_at_hand(path: Path) -> Path:
 
 def load_model(path: Path, n_threads: int | None) -> Any:
     """Load a model, also of another library, to be used with so many threads."""
-    from rankinite.models import load_base_model
+    from rankinite.models import load
     from rankinite.models.parameters import Whole
 
     Whole(1, optional=True).check("threads", n_threads)
-    model = load_base_model(model_at_hand(path))
+    model = load(model_at_hand(path))
     model.n_threads = n_threads
     return model
 

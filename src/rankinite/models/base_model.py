@@ -38,8 +38,8 @@ def as_scorer(base_model: Any) -> Any:
     except (TypeError, ValueError):
         if isinstance(base_model, (str, os.PathLike)):
             raise ParameterError(
-                f"base_model is the path {str(base_model)!r}: pass what rankinite.load or "
-                "rankinite.models.load_base_model reads from there"
+                f"base_model is the path {str(base_model)!r}: pass what rankinite.load reads from "
+                "there"
             ) from None
         raise ParameterError(
             "base_model must have predict, be a function of the feature matrix, or be a weight "
