@@ -118,11 +118,12 @@ def _short_names(sets: list[DataFiles]) -> list[str]:
 def _features_of(rankers: dict[str, Any], files: dict[str, Path]) -> Expected:
     """The features that all rankers were trained on."""
     from rankinite.models import Ranker
-    from rankinite.models.ranker import feature_names_of
+    from rankinite.models.ranker import feature_names_of, takes_width
 
-    (first, model), *others = rankers.items()
-    for name, other in others:
-        if other.n_features_in_ != model.n_features_in_:
+    first = max(rankers, key=lambda name: rankers[name].n_features_in_)
+    model = rankers[first]
+    for name, other in rankers.items():
+        if not takes_width(other, model.n_features_in_):
             raise DataError(
                 f"{files[first]} has {model.n_features_in_} features, but {files[name]} has "
                 f"{other.n_features_in_}: combine rankers of the same features"

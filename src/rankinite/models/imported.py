@@ -14,21 +14,22 @@ from rankinite.exchange import PlainForest, PlainLinear
 from rankinite.models.checked_state import saved_names, saved_number, saved_text, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
-from rankinite.models.ranker import Ranker
+from rankinite.models.ranker import Ranker, takes_width
 from rankinite.models.storage import nested, unnested
 from rankinite.trees import Forest
 
 # Fields of a plain forest as a model file has them.
 _NUMBERS = ("start", "scale", "bias")
-_FLAGS = ("single_features", "single_sums", "takes_missing")
+_FLAGS = ("single_features", "single_sums", "takes_missing", "open_ended")
+_LINEAR_FLAGS = ("single_features", "open_ended")
 
 
 class Imported(Ranker):
     """A ranker that another library or engine trained: its trees or its weights.
 
-    `rankinite.load` makes one of a file, `Imported.of` of a model in memory. It scores as its origin
-    does, with the same precision and the same missing values, and needs no other library. It
-    cannot be trained.
+    `rankinite.load` makes one of a file, `Imported.of` of a model in memory. It scores as its
+    origin does, with the same precision and the same missing values, and needs no other library.
+    It cannot be trained.
 
     Parameters
     ----------
@@ -82,6 +83,11 @@ class Imported(Ranker):
                 "trees with numeric splits"
             )
         return found
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether rows may have more features than the model names."""
+        return self.model.open_ended
 
     def plain(self) -> PlainForest | PlainLinear:
         """The model as arrays and a stated arithmetic."""
@@ -161,7 +167,7 @@ class Imported(Ranker):
         )
 
     def _with_known_features(self, rows: Dataset) -> Dataset:
-        if self._has_underscores_for(rows.feature_names):
+        if self.open_ended or self._has_underscores_for(rows.feature_names):
             self._check_features(rows.n_features, None)
             return rows
         return super()._with_known_features(rows)
@@ -169,10 +175,12 @@ class Imported(Ranker):
     def _check_features(self, n_features: int, names: list[str] | None) -> None:
         if self._has_underscores_for(names):
             names = None
+        if takes_width(self, n_features):
+            n_features = self.n_features_in_
         super()._check_features(n_features, names)
 
     def _has_underscores_for(self, names: list[str] | None) -> bool:
-        """Whether the names of data are those of the model, into which LightGBM puts underscores."""
+        """Whether data has the names of the model, into which LightGBM puts underscores."""
         return names is not None and self._feature_names == [n.replace(" ", "_") for n in names]
 
     def to_state(self) -> tuple[State, Arrays]:
@@ -184,7 +192,7 @@ class Imported(Ranker):
             "feature_names": model.feature_names,
         }
         if isinstance(model, PlainLinear):
-            state |= {"intercept": model.intercept, "single_features": model.single_features}
+            state |= {name: getattr(model, name) for name in ("intercept", *_LINEAR_FLAGS)}
             return state, {"weights": model.weights}
         state |= {name: getattr(model, name) for name in (*_NUMBERS, *_FLAGS, "divisor")}
         arrays = nested("forest", model.forest.to_arrays())
@@ -202,7 +210,10 @@ class Imported(Ranker):
         if "weights" in arrays:
             weights = _checked(arrays, "weights", np.float64, n_features)
             linear = PlainLinear(
-                weights, saved_number(state, "intercept"), names, _flag(state, "single_features")
+                weights,
+                saved_number(state, "intercept"),
+                names,
+                **{name: _flag(state, name) for name in _LINEAR_FLAGS},
             )
             return cls(linear, origin)
         forest = Forest.from_arrays(unnested("forest", arrays), n_features)
@@ -213,7 +224,9 @@ class Imported(Ranker):
             divisor=saved_whole(state, "divisor", 1),
             zero_is_missing=_checked(arrays, "zero_is_missing", np.bool_, n_features),
             cover=_checked(arrays, "cover", np.float64, len(forest.value)),
-            **{name: saved_number(state, name) for name in _NUMBERS},
+            start=saved_number(state, "start"),
+            scale=saved_number(state, "scale"),
+            bias=saved_number(state, "bias"),
             **{name: _flag(state, name) for name in _FLAGS},
         )
         return cls(model, origin)

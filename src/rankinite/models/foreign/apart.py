@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import weakref
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 
@@ -167,8 +168,6 @@ def _end(process: subprocess.Popen[bytes], owner: int) -> None:
     process.kill()
     for pipe in (process.stdin, process.stdout):
         if pipe is not None:
-            try:
+            with suppress(OSError):
                 pipe.close()
-            except OSError:
-                pass
     process.wait()

@@ -14,7 +14,7 @@ import tempfile
 from contextlib import nullcontext
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -170,12 +170,11 @@ class CatBoost:
 
 
 Model = LightGBM | XGBoost | CatBoost
-LIBRARIES: dict[str, type[LightGBM] | type[XGBoost] | type[CatBoost]] = {
-    each.library: each for each in (LightGBM, XGBoost, CatBoost)
-}
+Library = type[LightGBM] | type[XGBoost] | type[CatBoost]
+LIBRARIES: dict[str, Library] = {each.library: each for each in (LightGBM, XGBoost, CatBoost)}
 
 
-def send(pipe: BinaryIO, head: dict[str, Any], body: bytes = b"") -> None:
+def send(pipe: IO[bytes], head: dict[str, Any], body: bytes = b"") -> None:
     """Write a message: a small object, and bytes."""
     start = json.dumps(head).encode() + b"\n"
     pipe.write(_LENGTH.pack(len(start) + len(body)) + start)
@@ -183,7 +182,7 @@ def send(pipe: BinaryIO, head: dict[str, Any], body: bytes = b"") -> None:
     pipe.flush()
 
 
-def receive(pipe: BinaryIO) -> tuple[dict[str, Any], bytes]:
+def receive(pipe: IO[bytes]) -> tuple[dict[str, Any], bytes]:
     """Read a message that `send` wrote; an EOFError if the other end is gone."""
     length = pipe.read(_LENGTH.size)
     if len(length) < _LENGTH.size:
@@ -209,7 +208,7 @@ def as_array(content: bytes) -> np.ndarray:
     return found
 
 
-def _serve(requests: BinaryIO, answers: BinaryIO) -> None:
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer requests until there are no more."""
     model: Any = None
     while True:

@@ -20,7 +20,7 @@ from rankinite.models.foreign.forks import one_thread_if_forked
 from rankinite.models.imported import Imported
 
 
-def scorer_of(model: Any, library: type) -> Imported | LibraryScorer:
+def scorer_of(model: Any, library: libraries.Library) -> Imported | LibraryScorer:
     """The ranker of a library's object, or what lets the library score if it can be none."""
     name = type(model).__name__
     with using(name), calling(library.package):
