@@ -52,6 +52,7 @@ _HOMES = {
     "distil": "rankinite.ensemble",
     "Adaptation": "rankinite.adaptation",
     "adapt": "rankinite.adaptation",
+    "Imported": "rankinite.models",
     "load": "rankinite.models",
     "mpi": "rankinite.distributed",
     "collective": "rankinite.distributed",

@@ -12,6 +12,7 @@ import rankinite as rk
 from rankinite.models import NotFittedError
 from rankinite.models.base_model import as_scorer
 from rankinite.models.foreign.common import real_names
+from rankinite.models.ranker import feature_names_of
 from rankinite.models.storage import from_state, to_state
 from rankinite.training import Checkpoint
 from tests.models.foreign_models import (
@@ -45,7 +46,8 @@ def test_raw_scores_and_their_round_trip(library, kind):
     train, valid = train_and_valid()
     model = booster(library, kind)
     scorer = as_scorer(model)
-    assert scorer.n_features_in_ == N_FEATURES and scorer.feature_names_in_ is None
+    assert isinstance(scorer, rk.Imported)
+    assert scorer.n_features_in_ == N_FEATURES and feature_names_of(scorer) is None
     copy = from_state(*to_state(scorer))
     for X in (train.X, valid.X.astype(np.float64), valid.X[:1]):
         scores = scorer.predict(X)
@@ -143,7 +145,7 @@ def test_names_of_features(library):
     base = make(n_estimators=3, **quiet.get(library, {}))
     base.fit(frame_of(train.X, NAMES), train.y)
     scorer = as_scorer(base)
-    assert from_state(*to_state(scorer)).feature_names_in_ == scorer.feature_names_in_
+    assert feature_names_of(from_state(*to_state(scorer))) == feature_names_of(scorer)
 
     def fit(names):
         rows = rk.Dataset(train.X, train.y, qid=qid_of(train), feature_names=names)

@@ -13,7 +13,7 @@ from sklearn.preprocessing import MaxAbsScaler, PolynomialFeatures, RobustScaler
 import rankinite as rk
 from rankinite.models import NotFittedError
 from rankinite.models.base_model import as_scorer
-from rankinite.models.foreign.estimators import LinearEstimator, OtherEstimator, TreeEstimator
+from rankinite.models.foreign.estimators import LinearEstimator, OtherEstimator
 from rankinite.models.storage import from_state, to_state
 from tests.models.foreign_models import N_FEATURES, QUICK, frame_of, qid_of, train_and_valid
 
@@ -97,9 +97,9 @@ def test_linear_classifiers_score_by_their_decision(model):
 def test_trees(model):
     X, y, _ = rows()
     scorer = as_scorer(model.fit(X, y))
-    assert isinstance(scorer, TreeEstimator)
+    assert isinstance(scorer, rk.Imported)
     copy = round_trip(scorer)
-    at_thresholds = np.random.default_rng(0).choice(scorer.ensemble.forest.threshold, X.shape)
+    at_thresholds = np.random.default_rng(0).choice(scorer.forest_.threshold, X.shape)
     for features in (X, X.astype(np.float64) + 1e-9, at_thresholds, np.nextafter(X, 9)):
         assert np.array_equal(scorer.predict(features), model.predict(features))
         assert np.array_equal(copy.predict(features), model.predict(features))
@@ -109,7 +109,7 @@ def test_trees(model):
 def test_trees_with_missing_values(model):
     train, valid = train_and_valid()
     scorer = as_scorer(model.fit(train.X, train.y))
-    assert isinstance(scorer, TreeEstimator)
+    assert isinstance(scorer, rk.Imported)
     for X in (train.X, valid.X):
         assert np.array_equal(scorer.predict(X), model.predict(X))
 
@@ -118,7 +118,7 @@ def test_a_forest_of_several_jobs():
     X, y, _ = rows()
     model = ensemble.RandomForestRegressor(30, n_jobs=2, random_state=0).fit(X, y)
     scorer = as_scorer(model)
-    assert isinstance(scorer, TreeEstimator)
+    assert isinstance(scorer, rk.Imported)
     assert np.array_equal(scorer.predict(X), model.set_params(n_jobs=1).predict(X))
 
 

@@ -182,8 +182,7 @@ def _read_background(
 ) -> tuple[Any | Dataset, Expected]:
     """The model or the data, and the features that the target's data must have."""
     from rankinite.formats import read
-    from rankinite.models import load_base_model
-    from rankinite.models.foreign import is_model_file
+    from rankinite.models import is_model_file, load
 
     files = data.at_hand
     models = [path for path in files if is_model_file(path)]
@@ -202,16 +201,15 @@ def _read_background(
             f"--n-features is for background data in SVMlight text, and {path} is a model, which "
             "knows its features: leave it out"
         )
-    ranker = load_base_model(path)
+    ranker = load(path)
     return ranker, Expected.by_model(ranker, path)
 
 
 def _read_other(path: Path, label: str, qid: str, expected: Expected) -> Any | Dataset:
     """One more background: a model, or data with the features of the first background."""
-    from rankinite.models import load_base_model
-    from rankinite.models.foreign import is_model_file
+    from rankinite.models import is_model_file, load
 
     path = at_hand(path)
     if is_model_file(path):
-        return load_base_model(path)
+        return load(path)
     return read_like(DataFiles((path,)), expected, label=label, qid=qid)

@@ -74,13 +74,13 @@ def combine(
     Example: rankinite combine valid.txt --model a.rk --model b.rk --test test.txt
     """
     from rankinite.combination import Combination
-    from rankinite.models import load_base_model
+    from rankinite.models import load
 
     check_new(output, "the combination", force)
     files = named_files(model)
     if len(files) < len(model):
         raise ParameterError(f"two rankers have the same name in {', '.join(model)}: use NAME=FILE")
-    rankers = {name: load_base_model(model_at_hand(path)) for name, path in files.items()}
+    rankers = {name: load(model_at_hand(path)) for name, path in files.items()}
     first = Combination(
         rankers,
         "average" if method == "all" else method,
@@ -118,11 +118,12 @@ def _short_names(sets: list[DataFiles]) -> list[str]:
 def _features_of(rankers: dict[str, Any], files: dict[str, Path]) -> Expected:
     """The features that all rankers were trained on."""
     from rankinite.models import Ranker
-    from rankinite.models.ranker import feature_names_of
+    from rankinite.models.ranker import feature_names_of, takes_width
 
-    (first, model), *others = rankers.items()
-    for name, other in others:
-        if other.n_features_in_ != model.n_features_in_:
+    first = max(rankers, key=lambda name: rankers[name].n_features_in_)
+    model = rankers[first]
+    for name, other in rankers.items():
+        if not takes_width(other, model.n_features_in_):
             raise DataError(
                 f"{files[first]} has {model.n_features_in_} features, but {files[name]} has "
                 f"{other.n_features_in_}: combine rankers of the same features"

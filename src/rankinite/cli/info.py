@@ -54,7 +54,7 @@ def info(
 def _is_model(path: Path) -> bool:
     """Whether a file holds a model; data in its binned form is in the same container."""
     from rankinite.formats.array_file import is_array_file, map_arrays
-    from rankinite.models.foreign import is_model_file
+    from rankinite.models import is_model_file
 
     if is_array_file(path):
         _, metadata = map_arrays(path, lambda why: DataError(f"{path} is damaged: {why}"))
@@ -63,11 +63,11 @@ def _is_model(path: Path) -> bool:
 
 
 def _of_model(path: Path, n_shown: int) -> Facts:
-    from rankinite.models import load_base_model
+    from rankinite.models import load
     from rankinite.models.file import VERSION
     from rankinite.models.ranker import feature_names_of
 
-    model = load_base_model(path)
+    model = load(path)
     names = feature_names_of(model)
     facts: Facts = {"kind": getattr(model, "origin", type(model).__name__)}
     if hasattr(model, "in_words"):

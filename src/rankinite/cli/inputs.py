@@ -31,18 +31,22 @@ class Expected:
     names : list of str or None
     owner : str
         What has them, for messages: "the model ranker.rk".
+    open_ended : bool
+        Whether there may be more features.
     """
 
     n_features: int
     names: list[str] | None
     owner: str
+    open_ended: bool = False
 
     @classmethod
     def by_model(cls, model: Any, path: Path) -> Expected:
         """What a model was trained on."""
         from rankinite.models.ranker import feature_names_of
 
-        return cls(model.n_features_in_, feature_names_of(model), f"the model {path}")
+        open_ended = bool(getattr(model, "open_ended", False))
+        return cls(model.n_features_in_, feature_names_of(model), f"the model {path}", open_ended)
 
 
 def read_like(
@@ -82,25 +86,32 @@ def read_like(
         label = label_if_there(data, label)
     if columns and not queries_needed and qid == QID and qid not in columns:
         qid = None  # all rows are one query
-    try:
-        dataset = read(
+
+    def rows_of(n_features: int | None) -> Dataset:
+        return read(
             data.at_hand,
             label=label,
             qid=qid,
             features=names if columns else None,
             document=document,
-            n_features=expected.n_features if data.is_text else None,
+            n_features=n_features,
             like=bins_of,
             same_id=data.same_id,
             communicator=communicator,
         )
+
+    try:
+        dataset = rows_of(expected.n_features if data.is_text else None)
     except DataError as error:
         given = f"n_features={expected.n_features}"
         if given in str(error):
+            if expected.open_ended:
+                return rows_of(None)
             message = str(error).replace(given, str(expected.n_features))
             raise DataError(f"{message}, the number of features of {expected.owner}") from None
         raise
-    if dataset.n_features != expected.n_features:
+    enough = expected.open_ended and dataset.n_features > expected.n_features
+    if dataset.n_features != expected.n_features and not enough:
         raise DataError(
             f"{data} has {dataset.n_features} features, but {expected.owner} has "
             f"{expected.n_features}: pass data with the features that it was trained on"
@@ -168,11 +179,11 @@ def model_at_hand(path: Path) -> Path:
 
 def load_model(path: Path, n_threads: int | None) -> Any:
     """Load a model, also of another library, to be used with so many threads."""
-    from rankinite.models import load_base_model
+    from rankinite.models import load
     from rankinite.models.parameters import Whole
 
     Whole(1, optional=True).check("threads", n_threads)
-    model = load_base_model(model_at_hand(path))
+    model = load(model_at_hand(path))
     model.n_threads = n_threads
     return model
 

@@ -265,7 +265,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
         By the name of the parameter; `base_model` is a path.
     """
     import rankinite
-    from rankinite.models import load_base_model
+    from rankinite.models import load
 
     if kind not in RANKERS:
         raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
@@ -286,7 +286,7 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
         watched = split_measures(given["valid_measure"])
         given["valid_measure"] = watched if len(watched) > 1 else watched[0]
     if "base_model" in given:
-        given["base_model"] = load_base_model(given["base_model"])
+        given["base_model"] = load(given["base_model"])
     ranker: Learner = learner(**given)
     ranker.check_params()
     return ranker

@@ -34,7 +34,7 @@ from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
 from rankinite.models.plain_scorers import plain_of
-from rankinite.models.ranker import Ranker, feature_names_of, training_data
+from rankinite.models.ranker import Ranker, feature_names_of, takes_width, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import Net
 
@@ -373,7 +373,7 @@ class Combination(MeasuredRanker, RankerOfRankers):
         model.n_features_in_ = saved_whole(state, "n_features")
         model._feature_names = saved_names(state, model.n_features_in_)
         for name, member in members.items():
-            if member.n_features_in_ != model.n_features_in_:
+            if not takes_width(member, model.n_features_in_):
                 raise ModelFileError(
                     f"the ranker {name!r} in the model file has {member.n_features_in_} features, "
                     f"and the combination {model.n_features_in_}: save the model again"

@@ -40,6 +40,9 @@ class PlainForest:
     cover : ndarray of float64, shape (n_leaves,), or None
         What reached each leaf in training, if that is not ``forest.count``: weights, or sums of
         second derivatives.
+    open_ended : bool
+        Whether the origin does not say how many features there are, and `n_features` is only the
+        largest that a split names: rows may have more.
     """
 
     forest: Forest
@@ -54,6 +57,7 @@ class PlainForest:
     zero_is_missing: np.ndarray | None = None
     takes_missing: bool = True
     cover: np.ndarray | None = None
+    open_ended: bool = False
 
     def scores(self, X: np.ndarray, n_trees: int | None = None) -> np.ndarray:
         """Scores of float64, shape (n_rows,), of a matrix of float32 or float64."""
@@ -99,12 +103,15 @@ class PlainLinear:
     feature_names : list of str or None
     single_features : bool
         Whether features are rounded to float32 first.
+    open_ended : bool
+        Whether rows may have more features, which have no weight.
     """
 
     weights: np.ndarray
     intercept: float = 0.0
     feature_names: list[str] | None = None
     single_features: bool = False
+    open_ended: bool = False
 
     @property
     def n_features(self) -> int:
@@ -113,6 +120,7 @@ class PlainLinear:
 
     def scores(self, X: np.ndarray) -> np.ndarray:
         """Scores of float64, shape (n_rows,)."""
+        X = X[:, : len(self.weights)]
         if self.single_features:
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32, copy=False).astype(np.float64)
@@ -126,7 +134,8 @@ class PlainNet:
     """A net over standardised features, with or without a hidden layer of tanh.
 
     A value becomes (value − mean) · scale, at most `FARTHEST`, where an infinite one counts as
-    `low` or `high` and a missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
+    `low` or `high` and a missing one becomes 0. The score is
+    output · tanh(hidden · z + hidden_bias) + output_bias.
 
     Attributes
     ----------

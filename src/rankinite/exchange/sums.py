@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -71,11 +72,12 @@ def in_columns(
 
     if isinstance(plain, PlainClasses):
         outputs = [in_columns(output, columns, n_features, names) for output in plain.outputs]
-        return replace(plain, outputs=outputs)
+        return replace(plain, outputs=[_forest(output) for output in outputs])
     if isinstance(plain, PlainLinear):
         return replace(plain, weights=spread(plain.weights), feature_names=names)
     if isinstance(plain, PlainNet):
-        arrays = {name: spread(getattr(plain, name)) for name in ("mean", "scale", "low", "high")}
+        own = ("mean", "scale", "low", "high")
+        arrays: dict[str, Any] = {name: spread(getattr(plain, name)) for name in own}
         if plain.hidden is None:
             arrays["output"] = spread(plain.output)
         else:

@@ -13,7 +13,7 @@ from rankinite.errors import DataError, ParameterError, RankiniteError
 from rankinite.models.foreign import as_foreign_scorer, is_foreign
 from rankinite.models.foreign.forks import all_on_one_thread_if_forked
 from rankinite.models.linear import LinearScorer
-from rankinite.models.ranker import feature_names_of
+from rankinite.models.ranker import feature_names_of, takes_width
 from rankinite.models.scores import as_scores, scores_of
 
 
@@ -38,8 +38,8 @@ def as_scorer(base_model: Any) -> Any:
     except (TypeError, ValueError):
         if isinstance(base_model, (str, os.PathLike)):
             raise ParameterError(
-                f"base_model is the path {str(base_model)!r}: pass what rankinite.load or "
-                "rankinite.models.load_base_model reads from there"
+                f"base_model is the path {str(base_model)!r}: pass what rankinite.load reads from "
+                "there"
             ) from None
         raise ParameterError(
             "base_model must have predict, be a function of the feature matrix, or be a weight "
@@ -56,11 +56,10 @@ def check_base(base: Any, dataset: Dataset) -> None:
     """
     if hasattr(base, "check_fitted"):
         base.check_fitted()
-    n_known = getattr(base, "n_features_in_", None)
-    if n_known is not None and n_known != dataset.n_features:
+    if not takes_width(base, dataset.n_features):
         raise DataError(
-            f"base_model has {n_known} features, but the data has {dataset.n_features}: "
-            "pass the features that it was trained on"
+            f"base_model has {base.n_features_in_} features, but the data has "
+            f"{dataset.n_features}: pass the features that it was trained on"
         )
     known, names = feature_names_of(base), dataset.feature_names
     if known is None or names is None:

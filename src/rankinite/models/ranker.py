@@ -232,6 +232,14 @@ def feature_names_of(model: Any) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
 
 
+def takes_width(model: Any, n_features: int) -> bool:
+    """Whether anything that scores takes rows of so many features, as far as it says."""
+    known = getattr(model, "n_features_in_", None)
+    if known is None or known == n_features:
+        return True
+    return bool(getattr(model, "open_ended", False)) and n_features > known
+
+
 def training_data(X: Any, y: Any, qid: Any, weight: Any, query_weight: Any) -> Dataset:
     """What ``fit`` or ``score`` was given, as a dataset."""
     if isinstance(X, Dataset):

@@ -25,10 +25,13 @@ _HOMES = {
     "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
-    "TreeEstimator": "rankinite.models.foreign.estimators",
-    "LightGBMScorer": "rankinite.models.foreign.boosters",
-    "XGBoostScorer": "rankinite.models.foreign.boosters",
-    "CatBoostScorer": "rankinite.models.foreign.boosters",
+    "Imported": "rankinite.models.imported",
+    "LibraryScorer": "rankinite.models.foreign.scorer",
+    # Of earlier releases.
+    "TreeEstimator": "rankinite.models.foreign.earlier",
+    "LightGBMScorer": "rankinite.models.foreign.earlier",
+    "XGBoostScorer": "rankinite.models.foreign.earlier",
+    "CatBoostScorer": "rankinite.models.foreign.earlier",
 }
 # Models whose file is not enough: a part of them is the user's own code. How to load them.
 _WITH_OWN_CODE = {"TorchRanker": "rankinite.torch.load(path, module)"}

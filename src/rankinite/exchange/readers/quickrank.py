@@ -45,7 +45,7 @@ def read(content: bytes) -> PlainForest:
         raise DamagedError(f"it has {len(trees)} trees, more than it says")
     n_features = highest_feature(trees)
     forest, _ = forest_of(trees, n_features)
-    return PlainForest(forest, n_features, single_features=True)
+    return PlainForest(forest, n_features, single_features=True, open_ended=True)
 
 
 def _tree(element: Element) -> Nodes:

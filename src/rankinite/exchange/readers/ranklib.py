@@ -60,7 +60,7 @@ def _forest(text: str) -> PlainForest:
         raise DamagedError("it has no trees")
     n_features = highest_feature(trees)
     forest, _ = forest_of(trees, n_features)
-    return PlainForest(forest, n_features, single_features=True, single_sums=True)
+    return PlainForest(forest, n_features, single_features=True, single_sums=True, open_ended=True)
 
 
 def _tree(element: Element) -> Nodes:
@@ -99,4 +99,4 @@ def _linear(line: str, kind: str) -> PlainLinear:
         raise DamagedError("it names no features, or one far from all others")
     found = np.zeros(n_features + 1)
     found[list(weights)] = list(weights.values())
-    return PlainLinear(found[1:], float(found[0]), single_features=True)
+    return PlainLinear(found[1:], float(found[0]), single_features=True, open_ended=True)

@@ -9,11 +9,14 @@ from typing import Any
 import numba
 import numpy as np
 
-from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.models.estimator import NotFittedError
 from rankinite.models.foreign.forks import forked
+from rankinite.models.imported import refuse_missing
 from rankinite.trees import SERIAL_ROWS
+
+# Rows that a model is tried on.
+_PROBES = 64
 
 
 @contextmanager
@@ -33,7 +36,7 @@ def using(name: str, X: np.ndarray | None = None) -> Iterator[None]:
         if _says_not_fitted(error):
             raise not_fitted(name) from error
         if X is not None and "nan" in str(error).lower() and np.isnan(X).any():
-            refuse_missing(name, X)
+            refuse_missing(f"base_model, a {name},", X)
         raise DataError(
             f"base_model, a {name}, cannot score the data: {first_line(error)}"
         ) from error
@@ -48,7 +51,7 @@ def not_fitted(name: str) -> NotFittedError:
     return NotFittedError(f"base_model is a {name} that is not trained: call its fit first")
 
 
-def first_line(error: Exception) -> str:
+def first_line(error: Exception | str) -> str:
     """The beginning of another library's message, which may go on for pages."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return (lines[0] if lines else type(error).__name__).rstrip(".")
@@ -59,17 +62,6 @@ def check_width(name: str, X: np.ndarray, n_features: int) -> None:
     if X.ndim != 2 or X.shape[1] != n_features:
         raise DataError(
             f"X has the shape {X.shape}, but base_model, a {name}, has {n_features} features"
-        )
-
-
-def refuse_missing(name: str, X: np.ndarray) -> None:
-    """Raise if a value is missing, for a model that cannot score such rows."""
-    missing = np.isnan(X)
-    if missing.any():
-        row, feature = np.argwhere(missing)[0]
-        raise DataError(
-            f"base_model, a {name}, takes no missing values, but {feature_label(feature)} is "
-            f"missing in row {row}: fill them in, or take a pipeline with an imputer as base_model"
         )
 
 
@@ -94,3 +86,10 @@ def n_threads_for(X: np.ndarray) -> int:
     In a forked process it is one; see `rankinite.models.foreign.forks`.
     """
     return 1 if forked() or len(X) <= SERIAL_ROWS else numba.get_num_threads()
+
+
+def probes(n_features: int, thresholds: np.ndarray) -> np.ndarray:
+    """Rows to try a model on, with values around and at the thresholds of its trees."""
+    rng = np.random.default_rng(0)
+    pool = np.append(rng.normal(size=100), thresholds[np.abs(thresholds) < 1e30])
+    return rng.choice(pool, (_PROBES, n_features)).astype(np.float32)

@@ -15,32 +15,25 @@ from typing import Any, Self
 import numpy as np
 
 from rankinite.errors import DataError, ModelFileError
-from rankinite.exchange.plain import PlainForest, PlainLinear
-from rankinite.models.checked_state import (
-    saved_names,
-    saved_number,
-    saved_text,
-    saved_whole,
-)
+from rankinite.exchange.plain import PlainLinear
+from rankinite.models.checked_state import saved_names, saved_number, saved_text
 from rankinite.models.file import Arrays, State
-from rankinite.models.foreign.common import check_width, refuse_missing, using
+from rankinite.models.foreign.common import check_width, probes, using
 from rankinite.models.foreign.forks import all_on_one_thread_if_forked
-from rankinite.models.foreign.sklearn_trees import Ensemble, ensemble_of
+from rankinite.models.foreign.sklearn_trees import forest_of_sklearn
+from rankinite.models.imported import Imported, refuse_missing
 from rankinite.models.linear import weighted_sum
-from rankinite.models.storage import nested, unnested
-from rankinite.trees import Forest, score_features
 
 # Scalers by where they keep what they subtract; what they then divide by is ``scale_``.
 _CENTERS = {"StandardScaler": "mean_", "RobustScaler": "center_", "MaxAbsScaler": ""}
-_PROBES = 64
 
 
-def estimator_scorer(model: Any) -> LinearEstimator | TreeEstimator | OtherEstimator:
+def estimator_scorer(model: Any) -> LinearEstimator | Imported | OtherEstimator:
     """The scorer of a scikit-learn model, one that can be saved if there is one."""
     other = OtherEstimator(model)
     if other.n_features_in_ is None:
         return other
-    for make in (LinearEstimator.of, TreeEstimator.of):
+    for make in (LinearEstimator.of, _trees):
         scorer = make(other)
         if scorer is not None:
             return scorer
@@ -125,15 +118,15 @@ class LinearEstimator:
         found = cls(other.origin, weights, intercept, other.feature_names_in_)
         if found.n_features_in_ != other.n_features_in_:
             return None
-        probes = _probes(found.n_features_in_, np.empty(0))
+        X = probes(found.n_features_in_, np.empty(0))
         # The model may hold its numbers in single precision.
-        allowed = 1e-5 * (np.abs(probes) @ np.abs(weights) + abs(intercept) + 1e-30)
-        return found if _agree(other, probes, found.predict(probes), allowed) else None
+        allowed = 1e-5 * (np.abs(X) @ np.abs(weights) + abs(intercept) + 1e-30)
+        return found if _agree(other, X, found.predict(X), allowed) else None
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Scores, shape (n_rows,)."""
         check_width(self.origin, X, self.n_features_in_)
-        refuse_missing(self.origin, X)
+        refuse_missing(f"base_model, a {self.origin},", X)
         return self.intercept + weighted_sum(X, self.weights)
 
     def plain(self) -> PlainLinear:
@@ -157,86 +150,16 @@ class LinearEstimator:
         return cls(saved_text(state, "origin"), weights, intercept, names)
 
 
-class TreeEstimator:
-    """A tree, a random forest or boosted trees, as our own forest.
-
-    Parameters
-    ----------
-    origin : str
-        The class of the model it was.
-    ensemble : Ensemble
-    feature_names : list of str or None
-    """
-
-    def __init__(
-        self, origin: str, ensemble: Ensemble, n_features: int, feature_names: list[str] | None
-    ) -> None:
-        self.origin = origin
-        self.ensemble = ensemble
-        self.n_features_in_ = n_features
-        self.feature_names_in_ = feature_names
-
-    @classmethod
-    def of(cls, other: OtherEstimator) -> Self | None:
-        """The trees of a model; None if it has none, or says something else than their sum."""
-        ensemble = ensemble_of(other.model)
-        if ensemble is None or other.n_features_in_ is None:
-            return None
-        found = cls(other.origin, ensemble, other.n_features_in_, other.feature_names_in_)
-        probes = _probes(found.n_features_in_, ensemble.forest.threshold)
-        scores = found.predict(probes)
-        # A forest with several jobs adds its trees in the order in which they are ready.
-        return found if _agree(other, probes, scores, 1e-9 * np.abs(scores).max()) else None
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Scores, shape (n_rows,), bit for bit those of the model on one thread."""
-        check_width(self.origin, X, self.n_features_in_)
-        trees = self.ensemble
-        if not trees.takes_missing:
-            refuse_missing(self.origin, X)
-        rows = X.astype(np.float32, copy=False) if trees.single else X
-        return score_features(trees.forest, rows, trees.start) / trees.divisor
-
-    def plain(self) -> PlainForest:
-        """The trees as a plain model."""
-        trees = self.ensemble
-        return PlainForest(
-            trees.forest,
-            self.n_features_in_,
-            self.feature_names_in_,
-            start=trees.start,
-            divisor=trees.divisor,
-            single_features=trees.single,
-            takes_missing=trees.takes_missing,
-        )
-
-    def to_state(self) -> tuple[State, Arrays]:
-        """What `from_state` takes: the state as JSON has it, and the arrays."""
-        trees = self.ensemble
-        state = {
-            "origin": self.origin,
-            "n_features": self.n_features_in_,
-            "feature_names": self.feature_names_in_,
-            "start": trees.start,
-            "divisor": trees.divisor,
-            "single": trees.single,
-            "takes_missing": trees.takes_missing,
-        }
-        return state, nested("forest", trees.forest.to_arrays())
-
-    @classmethod
-    def from_state(cls, state: State, arrays: Arrays) -> Self:
-        """What was saved by `to_state`, after a check."""
-        n_features = saved_whole(state, "n_features")
-        ensemble = Ensemble(
-            Forest.from_arrays(unnested("forest", arrays), n_features),
-            saved_number(state, "start"),
-            saved_whole(state, "divisor", 1),
-            bool(state["single"]),
-            bool(state["takes_missing"]),
-        )
-        names = saved_names(state, n_features)
-        return cls(saved_text(state, "origin"), ensemble, n_features, names)
+def _trees(other: OtherEstimator) -> Imported | None:
+    """The trees of a model; None if it has none, or says something else than their sum."""
+    model = forest_of_sklearn(other.model)
+    if model is None:
+        return None
+    X = probes(model.n_features, model.forest.threshold)
+    scores = model.scores(X)
+    # A forest with several jobs adds its trees in the order in which they are ready.
+    agrees = _agree(other, X, scores, 1e-9 * np.abs(scores).max())
+    return Imported(model, other.origin) if agrees else None
 
 
 def _steps(model: Any) -> list[Any]:
@@ -259,13 +182,6 @@ def _center_and_scale(scaler: Any) -> tuple[Any, Any]:
     center = getattr(scaler, name) if name and getattr(scaler, "with_mean", True) else None
     scale = scaler.scale_
     return 0.0 if center is None else center, 1.0 if scale is None else scale
-
-
-def _probes(n_features: int, thresholds: np.ndarray) -> np.ndarray:
-    """Rows to try a model on, with values around and at the thresholds of its trees."""
-    rng = np.random.default_rng(0)
-    pool = np.append(rng.normal(size=100), thresholds[np.abs(thresholds) < 1e30])
-    return rng.choice(pool, (_PROBES, n_features)).astype(np.float32)
 
 
 def _agree(other: OtherEstimator, X: np.ndarray, scores: np.ndarray, allowed: Any) -> bool:

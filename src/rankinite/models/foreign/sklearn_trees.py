@@ -2,124 +2,110 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from rankinite.trees import Forest, Tree
+from rankinite.exchange.faults import DamagedError
+from rankinite.exchange.nodes import Nodes, forest_of
+from rankinite.exchange.plain import PlainForest
 
 
-class Ensemble(NamedTuple):
-    """Trees whose sum gives scores: (start + Σ tree) / divisor.
+def forest_of_sklearn(model: Any) -> PlainForest | None:
+    """The trees of a regressor or of a classifier of two classes; None if it is made of none.
 
-    Attributes
-    ----------
-    forest : Forest
-    start : float
-    divisor : int
-    single : bool
-        Whether features are rounded to single precision first.
-    takes_missing : bool
-    """
-
-    forest: Forest
-    start: float
-    divisor: int
-    single: bool
-    takes_missing: bool
-
-
-def ensemble_of(model: Any) -> Ensemble | None:
-    """The trees of a regressor; None if it is none that is made of trees, or not trained.
-
-    A ValueError or AttributeError means attributes that this scikit-learn does not have.
+    None as well if it is not trained, or has other attributes than the scikit-learn known here.
     """
     make = _KINDS.get(type(model).__name__)
     try:
         return None if make is None else make(model)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+    except (AttributeError, DamagedError, IndexError, KeyError, TypeError, ValueError):
         return None
 
 
-def _one_tree(model: Any) -> Ensemble:
-    return Ensemble(Forest.from_trees([_tree(model.tree_)]), 0.0, 1, True, _takes_missing(model))
+def _one_tree(model: Any) -> PlainForest:
+    return _plain(model, [_tree(model.tree_)], takes_missing=_takes_missing(model))
 
 
-def _mean_of_trees(model: Any) -> Ensemble:
+def _mean_of_trees(model: Any) -> PlainForest:
     trees = [_tree(each.tree_) for each in model.estimators_]
-    return Ensemble(Forest.from_trees(trees), 0.0, len(trees), True, _takes_missing(model))
+    return _plain(model, trees, divisor=len(trees), takes_missing=_takes_missing(model))
 
 
-def _boosted_trees(model: Any) -> Ensemble:
-    start = 0.0 if model.init_ == "zero" else float(np.ravel(model.init_.constant_)[0])
-    trees = [_tree(each.tree_, model.learning_rate) for each in model.estimators_[:, 0]]
-    return Ensemble(Forest.from_trees(trees), start, 1, True, False)
+def _boosted_trees(model: Any) -> PlainForest:
+    trees = [_tree(each.tree_, model.learning_rate) for (each,) in model.estimators_]
+    # What its trees start from, which is tried out to be the same for all rows.
+    start = float(model._raw_predict_init(np.zeros((1, model.n_features_in_), np.float32))[0, 0])
+    return _plain(model, trees, start=start, takes_missing=False)
 
 
-def _histogram_trees(model: Any) -> Ensemble:
+def _histogram_trees(model: Any) -> PlainForest:
     trees = [_histogram_tree(predictor.nodes) for (predictor,) in model._predictors]
     start = float(np.ravel(model._baseline_prediction)[0])
-    return Ensemble(Forest.from_trees(trees), start, 1, False, True)
+    return _plain(model, trees, start=start, single_features=False)
 
 
 _KINDS = {
     "DecisionTreeRegressor": _one_tree,
+    "DecisionTreeClassifier": _one_tree,
     "ExtraTreeRegressor": _one_tree,
+    "ExtraTreeClassifier": _one_tree,
     "RandomForestRegressor": _mean_of_trees,
+    "RandomForestClassifier": _mean_of_trees,
     "ExtraTreesRegressor": _mean_of_trees,
+    "ExtraTreesClassifier": _mean_of_trees,
     "GradientBoostingRegressor": _boosted_trees,
+    "GradientBoostingClassifier": _boosted_trees,
     "HistGradientBoostingRegressor": _histogram_trees,
+    "HistGradientBoostingClassifier": _histogram_trees,
 }
+
+
+def _plain(model: Any, trees: Sequence[Nodes], **arithmetic: Any) -> PlainForest:
+    """The forest of some trees, which look at float32 unless told otherwise."""
+    names = getattr(model, "feature_names_in_", None)
+    n_features = int(model.n_features_in_)
+    forest, _ = forest_of(trees, n_features)
+    return PlainForest(
+        forest,
+        n_features,
+        None if names is None else [str(name) for name in names],
+        **{"single_features": True, **arithmetic},
+    )
 
 
 def _takes_missing(model: Any) -> bool:
     return bool(model.__sklearn_tags__().input_tags.allow_nan)
 
 
-def _tree(tree: Any, factor: float = 1.0) -> Tree:
-    if tree.value.shape[1:] != (1, 1):
+def _tree(tree: Any, factor: float = 1.0) -> Nodes:
+    # A regressor's value, or the shares of two classes.
+    if tree.value.shape[1:] not in ((1, 1), (1, 2)):
         raise ValueError("the tree has several outputs")
-    return _from_nodes(
-        tree.children_left < 0,
+    return Nodes(
         tree.children_left,
         tree.children_right,
         tree.feature,
         tree.threshold,
         tree.missing_go_to_left,
-        factor * tree.value[:, 0, 0],
+        np.zeros(tree.node_count),
+        factor * tree.value[:, 0, -1],
         tree.n_node_samples,
     )
 
 
-def _histogram_tree(nodes: np.ndarray) -> Tree:
+def _histogram_tree(nodes: np.ndarray) -> Nodes:
     if nodes["is_categorical"].any():
         raise ValueError("the tree splits by categories")
-    return _from_nodes(
-        nodes["is_leaf"].astype(bool),
-        nodes["left"],
-        nodes["right"],
-        nodes["feature_idx"],
+    leaf = nodes["is_leaf"].astype(bool)
+    return Nodes(
+        np.where(leaf, -1, nodes["left"].astype(np.int64)),
+        np.where(leaf, -1, nodes["right"].astype(np.int64)),
+        nodes["feature_idx"].astype(np.int64),
         nodes["num_threshold"],
         nodes["missing_go_to_left"],
+        nodes["gain"],
         nodes["value"],
-        nodes["count"],
-    )
-
-
-def _from_nodes(leaf: np.ndarray, left: np.ndarray, right: np.ndarray, *rest: np.ndarray) -> Tree:
-    """A tree whose nodes and leaves are numbered together, with leaves numbered on their own."""
-    feature, threshold, missing_left, value, count = rest
-    # A child c ≥ 0 is an inner node, c < 0 is the leaf ~c.
-    number = np.where(leaf, ~(np.cumsum(leaf) - 1), np.cumsum(~leaf) - 1)
-    inner = ~leaf
-    return Tree(
-        feature=feature[inner].astype(np.int32),
-        threshold=threshold[inner].astype(np.float64),
-        bin=np.zeros(inner.sum(), np.uint8),
-        missing_left=missing_left[inner].astype(bool),
-        left=number[left[inner]].astype(np.int32),
-        right=number[right[inner]].astype(np.int32),
-        gain=np.zeros(inner.sum()),
-        value=value[leaf].astype(np.float64),
-        count=count[leaf].astype(np.int64),
+        nodes["count"].astype(np.float64),
     )
