@@ -50,7 +50,7 @@ class Tree:
     @classmethod
     def of_one_leaf(cls, value: float) -> Tree:
         """A tree that says the same of every row."""
-        no_node: np.ndarray = {name: np.empty(0, _DTYPES[name]) for name in _NODE_FIELDS}
+        no_node: dict[str, np.ndarray] = {name: np.empty(0, _DTYPES[name]) for name in _NODE_FIELDS}
         return cls(
             **no_node,
             bin=np.empty(0, np.uint8),
