@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rankinite as rk
+from rankinite.exchange.faults import DamagedError
 from rankinite.exchange.readers import read
 from rankinite.exchange.ubjson import from_ubjson
 from rankinite.models import LinearScorer, is_model_file, save
@@ -116,14 +117,14 @@ def lightgbm_text():
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("left_child", "0 0 0 0 0", "child"),
+        ("left_child", "0 0 0 0 0", "child|parent"),
         ("left_child", "1 1 2 3 4", "child|parent"),
         ("right_child", "9 -2 -3 -4 -5", "child"),
         ("right_child", "-9 -2 -3 -4 -5", "leaf|child"),
         ("right_child", "-1 -2", "right_child"),
         ("split_feature", "0 1 6 0 0", "feature"),
         ("split_feature", "0 -1 0 0 0", "feature"),
-        ("threshold", "0 x 1 1 1", "threshold"),
+        ("threshold", "0 x 1 1 1", "could not convert"),
         ("threshold", "0 nan 1 1 1", "threshold"),
         ("decision_type", "1 2 2 2 2", "categor"),
         ("leaf_value", "1 2 3 inf 4 5", "leaf"),
@@ -178,10 +179,10 @@ def test_ubjson_is_followed_to_its_end():
     ):
         assert isinstance(from_ubjson(whole), dict)
         for end in range(2, len(whole)):
-            with pytest.raises(ValueError, match=r"."):
+            with pytest.raises(DamagedError, match=r"."):
                 from_ubjson(whole[:end])
     for endless in (b"{" + text(b"x") + b"[$Z#L" + struct.pack(">q", 2**62) + b"}", b"{i\xff"):
-        with pytest.raises(ValueError, match=r"."):
+        with pytest.raises(DamagedError, match=r"."):
             from_ubjson(endless)
 
 

@@ -18,6 +18,8 @@ from rankinite.cli.demo import demo
 from rankinite.cli.distil import distil
 from rankinite.cli.ensemble import ensemble
 from rankinite.cli.evaluate import evaluate
+from rankinite.cli.export import export
+from rankinite.cli.import_ import import_
 from rankinite.cli.info import info
 from rankinite.cli.optimality import optimality
 from rankinite.cli.reporting import exit_code, tell
@@ -61,12 +63,15 @@ VERBS = (
     adapt,
     ensemble,
     optimality,
+    export,
+    import_,
     info,
     compile,
 )
 
 for verb in VERBS:
-    app.command()(_as_command(verb))
+    # A name that Python keeps for itself has an underscore here.
+    app.command(verb.__name__.rstrip("_"))(_as_command(verb))
 
 
 def _print_version(wanted: bool) -> None:

@@ -18,6 +18,7 @@ _MOST_ROWS = 4000
 _SEED = 20100623
 # One value in so many is missing.
 _MISSING = 10
+_NOTHING = np.float32(1e-34)
 # As far as values go.
 _FAR = np.float32(1e30)
 
@@ -42,6 +43,8 @@ def probing_rows(plain: Plain, missing: bool) -> np.ndarray:
         rows = _rows_of_forest(forest, plain.n_features, rng)
     else:
         rows = _rows_of_numbers(plain, rng)
+    # LightGBM takes such values for zeros, and no feature has them.
+    rows[np.abs(rows) <= _NOTHING] = 0.0
     if missing:
         rows[rng.integers(_MISSING, size=rows.shape) == 0] = np.nan
     return rows

@@ -60,5 +60,5 @@ def trained(n_estimators=8, missing=True, **settings):
         gone = rng.random(X.shape) < 0.2
         y[gone[:, 3]] = np.minimum(y[gone[:, 3]] + 1, 4)
         X[gone] = np.nan
-    data = rk.Dataset(X, y, np.repeat(np.arange(30), 20))
+    data = rk.Dataset(X, y, qid=np.repeat(np.arange(30), 20))
     return rk.LambdaMART(n_estimators=n_estimators, max_leaf_nodes=15, **settings).fit(data), X

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankinite.exchange.faults import BeyondError
 from rankinite.exchange.nodes import Nodes, forest_of
-from rankinite.exchange.plain import PlainForest
+from rankinite.exchange.plain import ZERO, PlainForest
 
 # What a split takes for missing, by LightGBM's numbers: nothing, so that NaN counts as 0; NaN and
 # zero; NaN.
@@ -64,9 +64,15 @@ def forest_with_missing(
 
 
 def _as_nan(tree: Nodes, kind: np.ndarray) -> Nodes:
-    """The tree with the way of NaN in place of that of missing values."""
+    """The tree with the way of NaN in place of that of missing values.
+
+    LightGBM takes values up to 1e-35 in size for zeros when it is given rows. So a threshold among
+    them parts all of these from what lies above, or below.
+    """
     missing_left = tree.missing_left.astype(bool)
     n_inner = len(kind)
+    near = np.where(tree.threshold < 0.0, np.nextafter(-ZERO, -np.inf), ZERO)
+    tree = tree._replace(threshold=np.where(np.abs(tree.threshold) <= ZERO, near, tree.threshold))
     missing_left[:n_inner] = np.where(
         kind == _NOTHING, tree.threshold[:n_inner] >= 0.0, missing_left[:n_inner]
     )

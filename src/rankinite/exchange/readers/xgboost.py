@@ -35,7 +35,9 @@ def _same(score: float) -> float:
 
 
 def _log_odds(score: float) -> float:
-    return -math.log(1.0 / score - 1.0)
+    """In single precision, as XGBoost takes them: each step is rounded."""
+    odds = np.float32(1) / np.float32(score) - np.float32(1)
+    return -float(np.float32(math.log(float(odds))))
 
 
 # From the scale of predictions to that of sums, by the beginnings of the names of objectives.
