@@ -52,6 +52,10 @@ class ModelFileError(RankiniteError):
     """A model file is truncated, altered, foreign, or of a version this release cannot read."""
 
 
+class ExportError(RankiniteError):
+    """A model cannot be written in another engine's format without scoring otherwise there."""
+
+
 class WorkerError(RankiniteError):
     """A worker of a job has failed in its own way, or cannot be reached any more."""
 

@@ -22,11 +22,14 @@ from rankinite.data import Dataset, FeatureRows
 from rankinite.data.overlap import with_next_shares
 from rankinite.distributed import Communicator, Serial, total
 from rankinite.errors import ModelFileError, ParameterError
+from rankinite.exchange.plain import Plain, PlainForest
+from rankinite.exchange.sums import weighted_sum_of_forests
 from rankinite.measures import Evaluator, PairAccuracy, measure
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import saved_named_numbers, saved_numbers
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.plain_scorers import named, plain_of
 from rankinite.models.storage import nested, unnested
 from rankinite.order.row_keys import fingerprint, row_keys
 from rankinite.training import Learner, Run, Watched
@@ -282,6 +285,28 @@ class BoostedTrees(Learner):
     def scores_of_outputs(self, outputs: Outputs) -> np.ndarray:
         """Scores, shape (n_rows,), of the sums of the trees of each output."""
         return self._link.scores(outputs)
+
+    def plain(self) -> Plain:
+        """The trained ranker as arrays, with the trees of the base model first."""
+        self.check_fitted()
+        names = self._feature_names
+        own = [
+            PlainForest(forest, self.n_features_in_, names, start=float(start))
+            for forest, start in zip(self.forests, self._start, strict=True)
+        ]
+        if self._base is None:
+            return self._plain_of_outputs(own)
+        base = plain_of(self._base, "base_model")
+        factors = self._link.base_factors.tolist()
+        sums = [
+            weighted_sum_of_forests([base, output], [factor, 1.0])
+            for factor, output in zip(factors, own, strict=True)
+        ]
+        return named(self._plain_of_outputs(sums), names)
+
+    def _plain_of_outputs(self, outputs: list[PlainForest]) -> Plain:
+        """What the sums of the trees of each output come to."""
+        return outputs[0]
 
     def _own_state(self) -> tuple[State, Arrays]:
         state: State = {"start": self._start.tolist()}

@@ -19,6 +19,7 @@ from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError
+from rankinite.exchange.plain import PlainNet
 from rankinite.formats.files import replacing
 from rankinite.lambdas import LambdaGradients
 from rankinite.measures import Measure, MeasuresLike, measure
@@ -26,6 +27,7 @@ from rankinite.measures.resolving import resolved
 from rankinite.models.base_model import base_scores
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.plain_scorers import plain_net
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace
@@ -229,6 +231,11 @@ class LambdaBoost(Learner):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         weights = self._weights(n_rounds)
         return base_scores(self._base, X) + linear_scores(X, self._standardizer, weights)
+
+    def plain(self) -> PlainNet:
+        """The trained ranker as weights of standardised features."""
+        self.check_fitted()
+        return plain_net(self, self._standardizer, self._weights())
 
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,10 +15,12 @@ from rankinite.data import Dataset
 from rankinite.data.frames import features_of
 from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError, ModelFileError, ParameterError
+from rankinite.exchange.plain import Plain, PlainClasses, PlainForest
 from rankinite.measures import Measure, MeasuresLike
 from rankinite.measures.resolving import different_labels
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf
+from rankinite.trees import Forest, Tree
 
 # Every class costs a tree a round; labels of more values than this are not grades.
 MOST_CLASSES = 64
@@ -176,6 +179,14 @@ class McRank(BoostedTrees):
         link = ExpectedRelevance(self.form, labels, values_of(self.class_values, labels))
         weight = document_weights(dataset)
         return _FORMS[self.form](classes, len(labels), weight, link, communicator)
+
+    def _plain_of_outputs(self, outputs: list[PlainForest]) -> Plain:
+        values = self._link.values
+        if len(values) == 1:
+            # There is nothing to tell apart: the score is the value of the one grade.
+            leaf = Tree.of_one_leaf(float(values[0]))
+            return replace(outputs[0], forest=Forest.from_trees([leaf]), start=0.0)
+        return PlainClasses(outputs, self.form, values)
 
     def _own_state(self) -> tuple[State, Arrays]:
         state, arrays = super()._own_state()

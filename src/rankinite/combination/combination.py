@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -22,13 +24,16 @@ from rankinite.combination.members import (
 from rankinite.combination.normalising import NORMALIZATIONS, needs_queries
 from rankinite.combination.pair_tree import Tree, checked_tree
 from rankinite.data import Dataset
-from rankinite.errors import ModelFileError, ParameterError
+from rankinite.errors import ExportError, ModelFileError, ParameterError
+from rankinite.exchange.plain import PlainForest
+from rankinite.exchange.sums import weighted_sum_of_forests
 from rankinite.measures import Measure, PairMeasure, measure
 from rankinite.measures.estimator_score import MeasuredRanker
 from rankinite.measures.evaluation import labels_named
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.plain_scorers import plain_of
 from rankinite.models.ranker import Ranker, feature_names_of, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.nets import Net
@@ -246,6 +251,32 @@ class Combination(MeasuredRanker, RankerOfRankers):
 
     def _of_scores(self, raw: np.ndarray, offsets: np.ndarray | None) -> np.ndarray:
         return self._combiner.scores(raw, offsets)
+
+    def plain(self) -> PlainForest:
+        """The trained combination as one forest, if it is a weighted sum of forests.
+
+        Means and scales of the normalised scores go into the leaves and the start.
+        """
+        self.check_fitted()
+        if needs_queries(self.normalize):
+            raise ExportError(
+                f"a Combination with normalize={self.normalize!r} cannot be exported to other "
+                "engines, because a document's score depends on the others of its query: fit it "
+                "with normalize='data', or distil it"
+            )
+        if self._combiner.weights is None:
+            raise ExportError(
+                "a Combination by a net cannot be exported to other engines, because it is no "
+                "weighted sum of its rankers: fit it with another method, or distil it"
+            )
+        used = self._combiner.used.tolist()
+        members = [list(self._members.items())[j] for j in used]
+        parts = [plain_of(member, f"the ranker {name!r}") for name, member in members]
+        standardizer = self._combiner.normalizer.standardizer
+        factors = self._combiner.weights * standardizer.scale
+        constant = -math.fsum((factors * standardizer.mean).tolist())
+        whole = weighted_sum_of_forests(parts, factors.tolist(), constant)
+        return replace(whole, feature_names=self._feature_names)
 
     def _linear_weights(self, name: str) -> np.ndarray:
         """Weights of the normalised scores, shape (n_used,)."""

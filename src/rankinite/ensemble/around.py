@@ -14,9 +14,12 @@ from rankinite.combination.members import on_threads
 from rankinite.combination.normalising import by_query, needs_queries
 from rankinite.data import Dataset, FeatureValues
 from rankinite.errors import ModelFileError, ParameterError
+from rankinite.exchange.plain import Plain
+from rankinite.exchange.sums import in_columns
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.plain_scorers import plain_of
 from rankinite.models.ranker import Ranker, feature_names_of
 from rankinite.models.storage import from_state, nested, to_state, unnested
 
@@ -101,6 +104,12 @@ class Narrowed(Around):
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return on_threads(self.ranker, self.n_threads).predict(X[:, list(self.columns)])
 
+    def plain(self) -> Plain:
+        """The ranker inside, with the numbers that its features have in the whole data."""
+        self.check_fitted()
+        inside = plain_of(self.ranker, "the ranker inside")
+        return in_columns(inside, self.columns, self.n_features_in_, self._feature_names)
+
     def _own_state(self) -> State:
         return {"columns": list(self.columns)}
 
@@ -133,6 +142,9 @@ class Rescaled(Around):
     n_threads : int, optional
     """
 
+    _not_plain = (
+        "scores by probabilities, or normalises each query: export the ranker inside, or distil it"
+    )
     constraints: ClassVar[Mapping[str, Constraint]] = {
         "normalize": OneOf(("none", "query", "query_max")),
         "n_threads": Whole(1, optional=True),
@@ -179,6 +191,12 @@ class Rescaled(Around):
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.rescaled(on_threads(self.ranker, self.n_threads).predict(X), None)
+
+    def plain(self) -> Plain:
+        """The ranker inside, if its scores stay as they are."""
+        if self.sigma is not None or self.normalize != "none":
+            return super().plain()
+        return plain_of(self.ranker, "the ranker inside")
 
     def _own_state(self) -> State:
         return {"normalize": self.normalize, "sigma": self.sigma}

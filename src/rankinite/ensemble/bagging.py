@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,9 +15,12 @@ from rankinite.ensemble.fitting import check_ranker, fitted, fresh
 from rankinite.ensemble.folds import folds_of, in_fold
 from rankinite.ensemble.meta_ranker import MetaRanker
 from rankinite.errors import ModelFileError, ParameterError
+from rankinite.exchange.plain import PlainForest
+from rankinite.exchange.sums import weighted_sum_of_forests
 from rankinite.models.checked_state import saved_names, saved_whole
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Whole
+from rankinite.models.plain_scorers import plain_of
 from rankinite.models.ranker import Ranker, training_data
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.training.cross_validation import OutOfFold
@@ -228,6 +232,13 @@ class Bagging(MetaRanker, RankerOfRankers):
         for column in raw.T[1:]:
             total += column
         return total / raw.shape[1]
+
+    def plain(self) -> PlainForest:
+        """The bag as one forest whose sum is divided by the number of its rankers."""
+        self.check_fitted()
+        parts = [plain_of(model, f"the ranker of {name}") for name, model in self._inner().items()]
+        whole = weighted_sum_of_forests(parts, [1.0] * len(parts), divisor=len(parts))
+        return replace(whole, feature_names=self._feature_names)
 
     def check_params(self) -> None:
         """Refuse parameters outside their range, or that do not fit each other."""

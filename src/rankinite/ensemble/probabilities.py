@@ -55,6 +55,7 @@ class Probabilities(MetaRanker):
     True
     """
 
+    _not_plain = "scores by probabilities: export the ranker inside, or distil it"
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **MetaRanker.constraints,
         "normalize": OneOf(("none", "query_max")),

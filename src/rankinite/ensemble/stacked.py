@@ -68,6 +68,7 @@ class Stacked(MetaRanker):
     ((200,), 9)
     """
 
+    _not_plain = "looks at the other documents of a query: distil it to a forest"
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **MetaRanker.constraints,
         "n_folds": Whole(2),

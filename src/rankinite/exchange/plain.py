@@ -84,6 +84,8 @@ class PlainForest:
 
 # What LightGBM takes for zero where zeros are missing values.
 ZERO = 1e-35
+# Standardised values are cut here, so that sums over features stay numbers.
+FARTHEST = 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +119,8 @@ class PlainLinear:
 class PlainNet:
     """A net over standardised features, with or without a hidden layer of tanh.
 
-    A value becomes (value − mean) · scale, where an infinite one counts as `low` or `high` and a
-    missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
+    A value becomes (value − mean) · scale, at most `FARTHEST`, where an infinite one counts as
+    `low` or `high` and a missing one becomes 0. The score is output · tanh(hidden · z + hidden_bias) + output_bias.
 
     Attributes
     ----------
@@ -149,7 +151,9 @@ class PlainNet:
         """Scores of float64, shape (n_rows,)."""
         infinite = np.where(X > 0, self.high, self.low)
         finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
-        z = np.nan_to_num((finite - self.mean) * self.scale, nan=0.0)
+        with np.errstate(over="ignore"):
+            z = np.clip((finite - self.mean) * self.scale, -FARTHEST, FARTHEST)
+        z = np.nan_to_num(z, nan=0.0)
         if self.hidden is not None:
             z = np.tanh(z @ self.hidden + self.hidden_bias)
         return z @ self.output + self.output_bias
@@ -182,6 +186,35 @@ class PlainClasses:
     def feature_names(self) -> list[str] | None:
         """Names of the features."""
         return self.outputs[0].feature_names
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""
+        return self.scores_of_outputs(np.stack([output.scores(X) for output in self.outputs]))
+
+    def scores_of_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """The expected value of the grade, from outputs of shape (n_outputs, n_rows)."""
+        chances = _softmax(outputs) if self.form == "multinomial" else _from_cuts(outputs)
+        scores = np.zeros(outputs.shape[1])
+        for value, chance in zip(self.values, chances, strict=True):
+            scores += value * chance
+        return scores
+
+
+def _softmax(outputs: np.ndarray) -> np.ndarray:
+    e = np.exp(outputs - outputs.max(axis=0))
+    return e / e.sum(axis=0)
+
+
+def _from_cuts(outputs: np.ndarray) -> np.ndarray:
+    """Chances of each grade, from the log-odds of at least each grade above the lowest.
+
+    The cuts are learned apart, so the chances need not fall; the lowest so far is taken.
+    """
+    small = np.exp(-np.abs(outputs))
+    at_least = np.where(outputs >= 0, 1.0, small) / (1.0 + small)
+    at_least = np.minimum.accumulate(at_least, axis=0)
+    whole = np.ones((1, outputs.shape[1]))
+    return np.concatenate([whole, at_least]) - np.concatenate([at_least, 0.0 * whole])
 
 
 Plain = PlainForest | PlainLinear | PlainNet | PlainClasses

@@ -9,6 +9,7 @@ import numpy as np
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ParameterError
+from rankinite.exchange.plain import PlainLinear
 from rankinite.models.file import Arrays, State
 from rankinite.models.weight_space import WeightSpace
 
@@ -43,6 +44,10 @@ class LinearScorer:
                 f"X has {X.shape[1]} features, but there are {len(self.weights)} weights"
             )
         return weighted_sum(np.nan_to_num(X, nan=0.0), self.weights)
+
+    def plain(self) -> PlainLinear:
+        """The weights as a plain model."""
+        return PlainLinear(self.weights)
 
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""

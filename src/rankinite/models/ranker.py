@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from rankinite._numba import number_of_threads, threads
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_label
 from rankinite.data.frames import features_of, listed
-from rankinite.errors import DataError, ParameterError
+from rankinite.errors import DataError, ExportError, ParameterError
+from rankinite.exchange.exporting import Exported, export
+from rankinite.exchange.plain import Plain
 from rankinite.models.estimator import Estimator
 from rankinite.models.storage import save
 from rankinite.trees import SERIAL_ROWS
@@ -29,6 +31,8 @@ class Ranker(Estimator):
     n_features_in_: int
     n_threads: int | None
     _feature_names: list[str] | None
+    # Why there is no plain model, and what to do: the end of a sentence about the ranker.
+    _not_plain: ClassVar[str] = "is no sum of trees, linear model or net: distil it to a forest"
 
     @property
     def feature_names_in_(self) -> np.ndarray:
@@ -75,6 +79,64 @@ class Ranker(Estimator):
         """Write the trained model to one file; `rankinite.load` reads it."""
         self.check_fitted()
         save(self, path)
+
+    def plain(self) -> Plain:
+        """The trained ranker as arrays with a stated arithmetic, for the files of other engines.
+
+        An `ExportError` says why, if it cannot be told as such.
+        """
+        self.check_fitted()
+        raise ExportError(
+            f"a {type(self).__name__} cannot be exported to other engines, because it "
+            f"{self._not_plain}"
+        )
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,
+        *,
+        sample: Any = None,
+        **options: Any,
+    ) -> Exported:
+        """Write the trained ranker in the format of another library or engine.
+
+        What is written is read again as the engine reads it, and scores some rows; only if it
+        scores as this ranker does, as exactly as the format can, is there a file.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        format : str, optional
+            "lightgbm", "xgboost", "ranklib", "quickrank", "solr", "elasticsearch", "opensearch",
+            "vespa", "onnx" or "c"; by default the one whose files have the suffix of `path`.
+        sample : Dataset, matrix or frame, optional
+            Rows to check with; by default they are made of the thresholds of the trees.
+        **options
+            Those of the format, see its section in the guide.
+
+        Returns
+        -------
+        Exported
+            With the largest difference between the scores of the file and those of the ranker.
+        """
+        plain = self.plain()
+        rows = None if sample is None else self._rows_of(sample)
+
+        def scores(X: np.ndarray) -> np.ndarray:
+            with self._threads_for(len(X)):
+                return self._score_matrix(X, None)
+
+        return export(plain, path, format, sample=rows, scores=scores, **options)
+
+    def _rows_of(self, X: Any) -> np.ndarray:
+        """The feature values of some rows, shape (n_rows, n_features)."""
+        if isinstance(X, Dataset):
+            return self._feature_values(self._with_known_features(X), "the sample")
+        matrix, names = features_of(X, self._feature_names)
+        self._check_features(matrix.shape[1], names)
+        return matrix
 
     @abstractmethod
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:

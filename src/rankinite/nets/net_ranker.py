@@ -12,6 +12,7 @@ from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
 from rankinite.distributed import Communicator
 from rankinite.errors import DataError, ModelFileError, ParameterError
+from rankinite.exchange.plain import PlainNet
 from rankinite.models.base_model import base_scores
 from rankinite.models.checked_state import (
     saved_extended,
@@ -21,6 +22,7 @@ from rankinite.models.checked_state import (
 )
 from rankinite.models.file import Arrays, State
 from rankinite.models.parameters import Constraint, Real, Whole
+from rankinite.models.plain_scorers import plain_net
 from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import nested, unnested
 from rankinite.models.weight_space import WeightSpace
@@ -182,6 +184,13 @@ class NetRanker(Learner):
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.net_.score(X) + base_scores(self._base, X)
+
+    def plain(self) -> PlainNet:
+        """The trained net as arrays."""
+        self.check_fitted()
+        net = self.net_
+        layer = net.hidden_weights() if net.n_hidden else None
+        return plain_net(self, net.standardizer, net.output_weights(), layer)
 
     def weight_space(self, dataset: Dataset) -> WeightSpace:
         """The weights as a point that can be moved about, on one dataset."""

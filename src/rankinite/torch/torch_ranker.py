@@ -84,6 +84,7 @@ class TorchRanker(Learner):
         As for other rankers, and in ``history_["train"]["cost"]`` the mean cost of a query.
     """
 
+    _not_plain = "is a module of PyTorch: export the module by torch.onnx"
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **Learner.constraints,
         "n_epochs": Whole(1),

@@ -47,6 +47,17 @@ class Tree:
     value: np.ndarray
     count: np.ndarray
 
+    @classmethod
+    def of_one_leaf(cls, value: float) -> Tree:
+        """A tree that says the same of every row."""
+        no_node = {name: np.empty(0, _DTYPES[name]) for name in _NODE_FIELDS}
+        return cls(
+            **no_node,
+            bin=np.empty(0, np.uint8),
+            value=np.array([value]),
+            count=np.zeros(1, np.int64),
+        )
+
     @property
     def n_leaves(self) -> int:
         """Number of leaves."""

@@ -1,1 +1,170 @@
-"""From plain models to the files of other libraries and engines: one file a format."""
+"""From plain models to the files of other libraries and engines: one file a format.
+
+`FORMATS` says what each format holds, how exact it is, and what writes and reads it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from rankinite.exchange.plain import Plain, PlainForest, PlainLinear
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file that another engine reads.
+
+    Attributes
+    ----------
+    name : str
+    suffixes : tuple of str
+        What files are called; where a format has several forms, the suffix picks one.
+    kinds : tuple of type
+        The plain models it can hold.
+    options : tuple of str
+        Names of the options that `write` takes.
+    exactness : str
+        How near the engine's scores are to ours, in one line for people.
+    write : callable
+        ``write(plain, *, variant, **options)`` gives the bytes of a file, where `variant` is the
+        suffix; it raises `ExportError` if the engine could not score as the model does.
+    read : callable
+        ``read(content, where)`` gives a plain model that scores as the *engine* does. Its columns
+        are those that the file names, see `columns_of`.
+    bound : callable
+        ``bound(plain)`` is how far the engine's scores may be from ours, because of its sums,
+        on rows whose values it keeps.
+    """
+
+    name: str
+    suffixes: tuple[str, ...]
+    kinds: tuple[type, ...]
+    options: tuple[str, ...]
+    exactness: str
+    write: Callable[..., bytes]
+    read: Callable[[bytes, str], Plain]
+    bound: Callable[[Plain], float]
+
+
+def columns_of(back: Plain, plain: Plain) -> np.ndarray:
+    """The columns of the model's rows that a model read back looks at, in its order.
+
+    Some files name only the features that their trees use.
+
+    Parameters
+    ----------
+    back : Plain
+        What was read from a file.
+    plain : Plain
+        What was written to it.
+
+    Returns
+    -------
+    ndarray of int64, shape (back.n_features,)
+    """
+    if back.n_features == plain.n_features:
+        return np.arange(plain.n_features)
+    numbers = {name: j for j, name in enumerate(names_from_one(plain))}
+    return np.array([numbers[name] for name in back.feature_names or []], np.int64)
+
+
+def names_from_one(plain: Plain) -> list[str]:
+    """The names of the features; without names f1, f2, …, as LETOR files count."""
+    return plain.feature_names or [f"f{j + 1}" for j in range(plain.n_features)]
+
+
+def _called(module: str, function: str, *args: Any, **kwargs: Any) -> Any:
+    return getattr(import_module(f"rankinite.exchange.{module}"), function)(*args, **kwargs)
+
+
+def _later(module: str, function: str) -> Callable[..., Any]:
+    """A function that is imported when it is called, so that looking at `FORMATS` is cheap."""
+    return partial(_called, module, function)
+
+
+_SINGLE = "equal up to the engine's sums in single precision, on features rounded to it"
+
+FORMATS: dict[str, Format] = {
+    form.name: form
+    for form in (
+        Format(
+            "lightgbm",
+            (".txt",),
+            (PlainForest,),
+            (),
+            "bit-equal",
+            _later("writers.lightgbm", "write"),
+            _later("readers.lightgbm", "read"),
+            _later("writers.folding", "bound_of_folding"),
+        ),
+        Format(
+            "xgboost",
+            (".json", ".ubj"),
+            (PlainForest,),
+            (),
+            _SINGLE,
+            _later("writers.xgboost", "write"),
+            _later("readers.xgboost", "read"),
+            _later("writers.folding", "bound_of_single_sums"),
+        ),
+        Format(
+            "ranklib",
+            (".xml", ".txt"),
+            (PlainForest, PlainLinear),
+            ("missing",),
+            f"{_SINGLE}; missing values are zeros",
+            _later("writers.ranklib", "write"),
+            _later("readers.ranklib", "read"),
+            _later("writers.folding", "bound_of_single_sums"),
+        ),
+        Format(
+            "quickrank",
+            (".xml",),
+            (PlainForest,),
+            ("missing",),
+            "bit-equal on features rounded to single precision; missing values are zeros",
+            _later("writers.quickrank", "write"),
+            _later("readers.quickrank", "read"),
+            _later("writers.folding", "bound_of_folding"),
+        ),
+        Format(
+            "solr",
+            (".json",),
+            (PlainForest, PlainLinear),
+            ("name", "store", "missing", "thresholds"),
+            _SINGLE,
+            _later("writers.solr", "write"),
+            _later("readers.solr", "read"),
+            _later("writers.folding", "bound_of_single_sums"),
+        ),
+        *(
+            Format(
+                name,
+                (".json",),
+                (PlainForest,),
+                ("form",),
+                _SINGLE,
+                _later("writers.elasticsearch", "write"),
+                _later("readers.elasticsearch", "read"),
+                _later("writers.folding", "bound_of_single_sums"),
+            )
+            for name in ("elasticsearch", "opensearch")
+        ),
+        Format(
+            "vespa",
+            (".json",),
+            (PlainForest,),
+            ("form",),
+            "bit-equal as an expression of doubles",
+            _later("writers.vespa", "write"),
+            _later("readers.vespa", "read"),
+            _later("writers.folding", "bound_of_folding"),
+        ),
+    )
+}

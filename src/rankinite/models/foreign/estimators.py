@@ -15,6 +15,7 @@ from typing import Any, Self
 import numpy as np
 
 from rankinite.errors import DataError, ModelFileError
+from rankinite.exchange.plain import PlainForest, PlainLinear
 from rankinite.models.checked_state import (
     saved_names,
     saved_number,
@@ -135,6 +136,10 @@ class LinearEstimator:
         refuse_missing(self.origin, X)
         return self.intercept + weighted_sum(X, self.weights)
 
+    def plain(self) -> PlainLinear:
+        """The weights as a plain model."""
+        return PlainLinear(self.weights, self.intercept, self.feature_names_in_)
+
     def to_state(self) -> tuple[State, Arrays]:
         """What `from_state` takes: the state as JSON has it, and the arrays."""
         state = {"origin": self.origin, "feature_names": self.feature_names_in_}
@@ -191,6 +196,19 @@ class TreeEstimator:
             refuse_missing(self.origin, X)
         rows = X.astype(np.float32, copy=False) if trees.single else X
         return score_features(trees.forest, rows, trees.start) / trees.divisor
+
+    def plain(self) -> PlainForest:
+        """The trees as a plain model."""
+        trees = self.ensemble
+        return PlainForest(
+            trees.forest,
+            self.n_features_in_,
+            self.feature_names_in_,
+            start=trees.start,
+            divisor=trees.divisor,
+            single_features=trees.single,
+            takes_missing=trees.takes_missing,
+        )
 
     def to_state(self) -> tuple[State, Arrays]:
         """What `from_state` takes: the state as JSON has it, and the arrays."""
