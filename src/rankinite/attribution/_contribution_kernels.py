@@ -45,7 +45,7 @@ from rankinite._float_vectors import (
 from rankinite._numba import kernel
 
 # Documents that go through a tree together; a multiple of four.
-WIDTH = 16
+WIDTH = 32
 
 
 @kernel()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -88,6 +89,7 @@ def paths_of(forest: Forest, cover: np.ndarray) -> tuple[np.ndarray, Trees, Path
     return used.astype(np.int64), trees, paths, expected
 
 
+@lru_cache(maxsize=4)
 def points_up_to(n_points: int) -> Points:
     """The rules of 1 to `n_points` points."""
     rules = [np.polynomial.legendre.leggauss(n) for n in range(1, n_points + 1)]

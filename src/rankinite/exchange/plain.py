@@ -147,13 +147,17 @@ class PlainNet:
         """Number of features."""
         return len(self.mean)
 
-    def scores(self, X: np.ndarray) -> np.ndarray:
-        """Scores of float64, shape (n_rows,)."""
+    def standardized(self, X: np.ndarray) -> np.ndarray:
+        """The features as the weights see them, float64 of shape (n_rows, n_features)."""
         infinite = np.where(X > 0, self.high, self.low)
         finite = np.where(np.isinf(X), infinite, X.astype(np.float64))
         with np.errstate(over="ignore"):
             z = np.clip((finite - self.mean) * self.scale, -FARTHEST, FARTHEST)
-        z = np.nan_to_num(z, nan=0.0)
+        return np.nan_to_num(z, nan=0.0)
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""
+        z = self.standardized(X)
         if self.hidden is not None:
             z = np.tanh(z @ self.hidden + self.hidden_bias)
         return z @ self.output + self.output_bias
