@@ -109,8 +109,25 @@ def _binary(name: str, what: str) -> Any:
 
 
 add4 = _binary("fadd", "sum")
+sub4 = _binary("fsub", "difference")
 mul4 = _binary("fmul", "product")
 div4 = _binary("fdiv", "quotient")
+
+
+def _choice(comparison: str, what: str) -> Any:
+    def typed(typing_context: Any, x: Any, bound: Any, yes: Any, no: Any) -> tuple[Any, Callable]:
+        def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            holds = builder.fcmp_ordered(comparison, args[0], args[1])
+            return builder.select(holds, args[2], args[3])
+
+        return FOUR(FOUR, FOUR, FOUR, FOUR), emit
+
+    typed.__doc__ = f"`yes` in lanes where x is {what} the bound, else (and for NaN) `no`."
+    return intrinsic(typed)
+
+
+up_to4 = _choice("<=", "at most")
+above4 = _choice(">", "above")
 
 
 @intrinsic

@@ -56,3 +56,12 @@ def test_a_file_that_is_no_model(run, tmp_path):
     result = run("import", tmp_path / "model.txt", "--model", tmp_path / "out.rk")
     assert result.code != 0 and "is no whole model of LightGBM" in result.err
     assert not (tmp_path / "out.rk").exists()
+
+
+def test_why(run, ranker, tmp_path):
+    words = [tmp_path / "rows.txt", "--model", ranker, "--plot", tmp_path / "why.png"]
+    result = run("explain", *words)
+    assert result.code == 0, result.err
+    assert "above document" in result.out and (tmp_path / "why.png").exists()
+    result = run("explain", *words, "--query", "nobody")
+    assert result.code != 0 and "there is no query 'nobody'" in result.err

@@ -246,14 +246,8 @@ class BoostedTrees(Learner):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each feature in the sum of all splits' gains, shape (n_features,)."""
-        gains = self.feature_importance("gain")
+        gains = np.asarray(self.feature_importance("gain"))
         return gains / gains.sum() if gains.sum() > 0 else gains
-
-    def feature_importance(self, kind: str = "gain") -> np.ndarray:
-        """Sum of the gains of a feature's splits (``"gain"``), or their number (``"count"``)."""
-        self.check_fitted()
-        OneOf(("gain", "count")).check("kind", kind)
-        return self.forest_.importance(self.n_features_in_, kind)
 
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
         return self.scores_of_outputs(self._outputs(X, n_rounds))

@@ -18,6 +18,7 @@ from rankinite.cli.demo import demo
 from rankinite.cli.distil import distil
 from rankinite.cli.ensemble import ensemble
 from rankinite.cli.evaluate import evaluate
+from rankinite.cli.explain import explain
 from rankinite.cli.export import export
 from rankinite.cli.import_ import import_
 from rankinite.cli.info import info
@@ -63,6 +64,7 @@ VERBS = (
     adapt,
     ensemble,
     optimality,
+    explain,
     export,
     import_,
     info,

@@ -13,7 +13,7 @@ from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.exchange import PlainForest, PlainLinear
 from rankinite.models.checked_state import saved_names, saved_number, saved_text, saved_whole
 from rankinite.models.file import Arrays, State
-from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.parameters import Constraint, Whole
 from rankinite.models.ranker import Ranker, takes_width
 from rankinite.models.storage import nested, unnested
 from rankinite.trees import Forest
@@ -117,16 +117,8 @@ class Imported(Ranker):
     @property
     def feature_importances_(self) -> np.ndarray:
         """Share of each feature in the sum of all splits' gains, shape (n_features,)."""
-        gains = self.feature_importance("gain")
+        gains = np.asarray(self.feature_importance("gain"))
         return gains / gains.sum() if gains.sum() > 0 else gains
-
-    def feature_importance(self, kind: str = "gain") -> np.ndarray:
-        """Sum of the gains of a feature's splits (``"gain"``), or their number (``"count"``).
-
-        The gains are those of the file; some formats have none.
-        """
-        OneOf(("gain", "count")).check("kind", kind)
-        return self.forest_.importance(self.n_features_in_, kind)
 
     def fit(self, *data: Any, **options: Any) -> NoReturn:
         """Raise an error: what another library trained is only scored here."""

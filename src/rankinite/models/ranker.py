@@ -17,11 +17,12 @@ from rankinite.errors import DataError, ExportError, ParameterError
 from rankinite.exchange.exporting import Exported, export
 from rankinite.exchange.plain import Plain
 from rankinite.models.estimator import Estimator
+from rankinite.models.explainable import Explainable
 from rankinite.models.storage import save
 from rankinite.trees import SERIAL_ROWS
 
 
-class Ranker(Estimator):
+class Ranker(Explainable, Estimator):
     """A model that gives documents scores by which they are ranked.
 
     Subclasses store ``n_features_in_`` and ``_feature_names`` in ``fit`` and implement
@@ -133,7 +134,7 @@ class Ranker(Estimator):
     def _rows_of(self, X: Any) -> np.ndarray:
         """The feature values of some rows, shape (n_rows, n_features)."""
         if isinstance(X, Dataset):
-            return self._feature_values(self._with_known_features(X), "the sample")
+            return self._feature_values(self._with_known_features(X), "the data")
         matrix, names = features_of(X, self._feature_names)
         self._check_features(matrix.shape[1], names)
         return matrix

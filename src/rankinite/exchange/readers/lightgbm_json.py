@@ -76,7 +76,7 @@ def _tree(tree: dict[str, Any]) -> tuple[Nodes, np.ndarray]:
         "left": both[:, 0],
         "right": both[:, 1],
         "feature": wholes([split["split_feature"] for split in splits], "split_feature"),
-        "threshold": reals([split["threshold"] for split in splits], "threshold"),
+        "threshold": _infinite(reals([split["threshold"] for split in splits], "threshold")),
         "missing_left": flags([split["default_left"] for split in splits], "default_left"),
         "gain": reals([split.get("split_gain", 0.0) for split in splits], "split_gain"),
     }
@@ -86,3 +86,8 @@ def _tree(tree: dict[str, Any]) -> tuple[Nodes, np.ndarray]:
         Nodes.apart(arrays, value, count),
         np.array([MISSING_KINDS.index(kind) for kind in kinds], np.int64),
     )
+
+
+def _infinite(thresholds: np.ndarray) -> np.ndarray:
+    """Thresholds as they were: LightGBM's JSON has ±1e300 in place of infinity."""
+    return np.where(np.abs(thresholds) >= 1e300, np.copysign(np.inf, thresholds), thresholds)
