@@ -144,16 +144,18 @@ def test_linear_rankers(tmp_path):
     whole, _ = several()
     filled = rk.Dataset(np.nan_to_num(whole.X), whole.y, qid=np.repeat(np.arange(30), 20))
     ranker = rk.LambdaBoost(n_estimators=5).fit(filled)
-    for name in ("solr", "ranklib"):
+    for name, options in (("solr", {"constant": "drop"}), ("ranklib", {})):
         path = tmp_path / f"{name}{FORMATS[name].suffixes[0]}"
-        told = ranker.export(path, name, sample=filled.X)
+        told = ranker.export(path, name, sample=filled.X, **options)
         assert path.exists() and told.largest_difference < 1e-4
+    with pytest.raises(ExportError, match="constant"):
+        ranker.export(tmp_path / "constant.json", "solr", sample=filled.X)
 
 
 @pytest.mark.parametrize(
     ("make", "told"),
     [
-        (lambda rows: rk.LambdaRank(4, 2), "holds forests.*nets|nets"),
+        (lambda rows: rk.LambdaRank(n_hidden=4, n_epochs=2), "holds forests.*nets|nets"),
         (lambda rows: rk.McRank(n_estimators=2), "grades"),
         (lambda rows: rk.LambdaMART(n_estimators=2, base_model=lambda X: X[:, 0]), "function"),
     ],

@@ -49,7 +49,7 @@ class Paths(NamedTuple):
 
 
 class Points(NamedTuple):
-    """Gauss–Legendre points and weights on [0, 1]; those of the rule of n begin at ``starts[n]``."""
+    """Gauss–Legendre points and weights on [0, 1]; the rule of n begins at ``starts[n]``."""
 
     point: np.ndarray
     weight: np.ndarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -102,10 +102,14 @@ def export(
     variant = _variant(form, place)
     given = _checked_options(form, options)
     plain, notes = _fitting(form, plain)
+    scores = scores or plain.scores
+    if given.pop("constant", None) == "drop" and isinstance(plain, PlainLinear):
+        plain, scores = _without_constant(plain, scores)
+        notes.append("the constant of the scores is left out, which changes no ranking")
     content = form.write(plain, variant=variant, **given)
     beside = {} if form.beside is None else form.beside(plain, **given)
     back = form.read(content, place.name)
-    comparison = Comparison(form, plain, back, scores or plain.scores)
+    comparison = Comparison(form, plain, back, scores)
     rows = comparison.rows(given) if sample is None else np.asarray(sample)
     largest = comparison.check(rows, place)
     notes += comparison.notes(rows)
@@ -228,6 +232,14 @@ def _fitting(form: Format, plain: Plain) -> tuple[Plain, list[str]]:
         f"the format {form.name} holds {holds}, and this model is one of the "
         f"{_KINDS[type(plain)]}: export it to {' or '.join(others) or 'none of the formats'}"
     )
+
+
+def _without_constant(
+    plain: PlainLinear, scores: Callable[[np.ndarray], np.ndarray]
+) -> tuple[PlainLinear, Callable[[np.ndarray], np.ndarray]]:
+    """A linear model that begins with 0, and the scores that it is compared with."""
+    constant = plain.intercept
+    return replace(plain, intercept=0.0), lambda X: scores(X) - constant
 
 
 def _parts(*models: Plain) -> list[Any]:

@@ -94,13 +94,9 @@ def partial_dependence(
     else:
         grid = np.asarray(values, np.float64)
     if len(X) > most_rows:
-        data = data.select_queries(
-            np.unique(
-                np.linspace(
-                    0, data.n_queries - 1, max(1, most_rows * data.n_queries // len(X))
-                ).astype(np.int64)
-            )
-        )
+        n_queries = max(1, most_rows * data.n_queries // len(X))
+        evenly = np.linspace(0, data.n_queries - 1, n_queries).astype(np.int64)
+        data = data.select_queries(np.unique(evenly))
         X = data.features.values()
     scores = np.empty((len(grid), len(X)))
     for k, value in enumerate(grid):

@@ -1,4 +1,4 @@
-"""What every ranker can tell of itself: shares of features in scores, leaves, nodes, importances."""
+"""What every ranker can tell of itself: shares of features in scores, leaves, importances."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from rankinite.models.storage import save
 from rankinite.trees import SERIAL_ROWS
 
 
-class Ranker(Explainable, Estimator):
+class Ranker(Estimator, Explainable):
     """A model that gives documents scores by which they are ranked.
 
     Subclasses store ``n_features_in_`` and ``_feature_names`` in ``fit`` and implement

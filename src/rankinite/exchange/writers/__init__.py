@@ -139,7 +139,7 @@ FORMATS: dict[str, Format] = {
             "solr",
             (".json",),
             (PlainForest, PlainLinear),
-            ("name", "store", "missing", "thresholds"),
+            ("name", "store", "missing", "thresholds", "constant"),
             _SINGLE,
             _later("writers.solr", "write"),
             _later("readers.solr", "read"),
