@@ -15,9 +15,9 @@ from tests.exchange.writers.clients import engine_scores, needs_clients, vespa_s
 SINGLE = 1e-5
 
 
-def written(plain, name, variant=None, **options):
-    form = FORMATS[name]
-    return form.write(plain, variant=variant or form.suffixes[0], **options)
+def written(plain, kind, /, **options):
+    form = FORMATS[kind]
+    return form.write(plain, variant=form.suffixes[0], **options)
 
 
 def close(found, expected):
@@ -85,10 +85,12 @@ def test_the_readers_of_the_engines(tmp_path):
     found = engine_scores("ranklib", written(plain, "ranklib", missing="zero"), rows, tmp_path)
     assert close(found, expected)
     names = [f"f{j + 1}" for j in range(plain.n_features)]
-    for name, kind in (("opensearch", "opensearch-dump"),):
-        assert close(engine_scores(kind, written(plain, name), rows, tmp_path), expected)
-    expression = vespa_scores(written(plain, "vespa"), rows, names, tmp_path)
-    assert close(expression, expected)
+    for form in ("dump", "raw"):
+        content = written(plain, "opensearch", form=form)
+        assert close(engine_scores(f"opensearch-{form}", content, rows, tmp_path), expected)
+    for form, prefix in (("lightgbm", "lgb:"), ("xgboost", "")):
+        content = written(plain, "vespa", form=form)
+        assert close(vespa_scores(content, rows, names, tmp_path, prefix), expected)
 
 
 @needs_clients

@@ -58,7 +58,9 @@ def vespa_scores(content, X, names, tmp_path, prefix=""):
     model.write_bytes(content)
     first, _, expression = _run("vespa", f"{prefix}{model}").partition("\n")
     assert first.startswith("OK"), first
-    return evaluated(expression, {name: X[:, j] for j, name in enumerate(names)}, len(X))
+    return evaluated(
+        expression, {name: X[:, j].astype(float) for j, name in enumerate(names)}, len(X)
+    )
 
 
 def _run(*words):

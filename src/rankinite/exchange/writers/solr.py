@@ -67,7 +67,7 @@ def _weights(plain: PlainLinear) -> str:
     if plain.intercept != 0.0:
         raise ExportError(
             f"the model adds {plain.intercept:g} to every score, and Solr's LinearModel has no "
-            "constant"
+            "constant: pass constant='drop' to leave it out, which changes no ranking"
         )
     with np.errstate(over="ignore"):
         weights = plain.weights.astype(np.float32)
