@@ -73,7 +73,7 @@ class Crew(Generic[Task]):
             if stream is not None and not stream.closed:
                 stream.flush()
         process = context.Process(target=self._be, args=(task, theirs), daemon=True)
-        with _signals_waiting():
+        with signals_waiting():
             process.start()
         theirs.close()
         self._running[ours] = (task, process)
@@ -142,10 +142,11 @@ def check_jobs(jobs: int, n_threads: int | None) -> int | None:
 
 
 @contextmanager
-def _signals_waiting() -> Iterator[None]:
+def signals_waiting() -> Iterator[None]:
     """Let signals wait until the block ends.
 
-    Python runs functions of its own around a fork, and drops what a signal raises inside them.
+    Python runs functions of its own around a fork, and when objects are let go that others refer
+    to weakly, and drops what a signal raises inside them.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

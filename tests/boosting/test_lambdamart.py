@@ -188,7 +188,9 @@ def test_importances():
     assert counts.tolist() == [(model.forest_.feature == f).sum() for f in range(8)]
     gains = model.feature_importance()
     assert gains[0] == pytest.approx(model.forest_.gain[model.forest_.feature == 0].sum())
-    with pytest.raises(rk.ParameterError, match="kind must be one of 'gain', 'count', got 'cover'"):
+    with pytest.raises(
+        rk.ParameterError, match="kind must be one of 'gain', 'count', 'permutation', got 'cover'"
+    ):
         model.feature_importance("cover")
     flat = rk.LambdaMART(**QUICK).fit(with_labels(train, np.zeros(train.n_rows)))
     assert (flat.feature_importances_ == 0).all()

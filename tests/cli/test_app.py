@@ -25,6 +25,9 @@ VERBS = (
     "adapt",
     "ensemble",
     "optimality",
+    "explain",
+    "export",
+    "import",
     "info",
     "compile",
 )

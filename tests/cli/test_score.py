@@ -232,7 +232,9 @@ def test_models_of_other_libraries(run, files, tmp_path):
     assert by_model.out == run("evaluate", files / "test.txt", "--scores", tmp_path / "s.txt").out
     words = ("--model", model, "--model", files / "ranker.rk")
     assert "m (baseline)" in run("compare", files / "test.txt", *words).out
-    assert "a Booster has no vector" in run("optimality", files / "test.txt", *words[:2]).err
+    assert (
+        "a model of LightGBM has no vector" in run("optimality", files / "test.txt", *words[:2]).err
+    )
     rounds = run("score", files / "test.txt", "--model", model, "--n-rounds", 2)
     assert "--n-rounds is for models of rankinite" in rounds.err
 

@@ -172,7 +172,7 @@ def test_base_model_of_another_library(run, files, tmp_path):
     (tmp_path / "base.txt").write_text("tree\nversion=v4\n")
     result = run("train", files / "train.txt", *words, *SMALL, "--force")
     assert result.code == 2
-    assert "LightGBM cannot read its model in" in result.err
+    assert "is no whole model of LightGBM" in result.err
 
 
 def test_columns_of_a_table(run, files, tmp_path):

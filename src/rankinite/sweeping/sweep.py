@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankinite._crew import check_jobs
+from rankinite._crew import check_jobs, signals_waiting
 from rankinite.data import Dataset
 from rankinite.errors import DataError, ParameterError
 from rankinite.measures import Evaluator, Measure
@@ -269,10 +269,13 @@ class Sweeping:
         with crew_of(self._objective, min(self._jobs, len(left))) as crew:
             n_running = 0
             while left or n_running:
-                n_running += self._begin(crew, left)
+                with signals_waiting():
+                    n_running += self._begin(crew, left)
                 trial = crew.take()
                 n_running -= 1
-                self._study.add(trial)
+                # Writing to a study lets go of much that is referred to weakly.
+                with signals_waiting():
+                    self._study.add(trial)
                 self._newest = trial.number
                 yield trial
 
