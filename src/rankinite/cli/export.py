@@ -30,8 +30,8 @@ def export(
         typer.Option(
             metavar="FORMAT",
             show_default="by the name of the output",
-            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch, vespa, "
-            "onnx or c.",
+            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch or "
+            "vespa.",
         ),
     ] = None,
     data: Annotated[
