@@ -30,8 +30,7 @@ def export(
         typer.Option(
             metavar="FORMAT",
             show_default="by the name of the output",
-            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch or "
-            "vespa.",
+            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch or vespa.",
         ),
     ] = None,
     data: Annotated[
