@@ -97,10 +97,14 @@ def _changed_parameters(model: Any) -> Facts:
     defaults = inspect.signature(type(model).__init__).parameters
     changed = {}
     for name, value in model.get_params(deep=False).items():
-        plain = value if isinstance(value, (int, float, str, type(None))) else _kind(value)
-        if plain != defaults[name].default:
+        plain = _as_json(value)
+        if plain != _as_json(defaults[name].default):
             changed[name] = plain
     return changed
+
+
+def _as_json(value: Any) -> Any:
+    return value if isinstance(value, (int, float, str, type(None))) else _kind(value)
 
 
 def _kind(value: Any) -> str:

@@ -28,6 +28,7 @@ RANKERS = {
     "lambdaboost": "LambdaBoost",
     "ranknet": "RankNet",
     "lambdarank": "LambdaRank",
+    "perceptron": "Perceptron",
 }
 
 _LEARN, _STEPS, _TREES, _NETS, _STOP = "What to learn", "Steps", "Trees", "Nets", "When to stop"
@@ -95,14 +96,18 @@ RANKER_OPTIONS = {
         _LEARN,
         "How many of the first ranks pairs count for: a number, auto (some times the cut-off of "
         "the measure) or none (the measure as it stands).",
-        others={"lambdaboost": "none", "lambdarank": "none"},
+        others={"lambdaboost": "none", "lambdarank": "none", "perceptron": "none"},
     ),
     "normalize": RankerOption(
         bool,
         "normalize",
         _LEARN,
         "Weigh pairs by their gap and queries by what is still open.",
-        others={"lambdaboost": "no-normalize", "lambdarank": "no-normalize"},
+        others={
+            "lambdaboost": "no-normalize",
+            "lambdarank": "no-normalize",
+            "perceptron": "no-normalize",
+        },
     ),
     "noise": RankerOption(
         str,
@@ -115,13 +120,20 @@ RANKER_OPTIONS = {
     "n_estimators": RankerOption(
         int, "500", _STEPS, "Number of trees; of rounds for mcrank and lambdaboost."
     ),
-    "n_epochs": RankerOption(int, "100", _STEPS, "Passes of ranknet and lambdarank over the data."),
+    "n_epochs": RankerOption(
+        int, "100", _STEPS, "Passes of a net over the data.", others={"perceptron": "20"}
+    ),
     "learning_rate": RankerOption(
         float,
         "0.1",
         _STEPS,
         "Factor of every step.",
-        others={"lambdaboost": "0.5", "ranknet": "0.02", "lambdarank": "0.005"},
+        others={
+            "lambdaboost": "0.5",
+            "ranknet": "0.02",
+            "lambdarank": "0.005",
+            "perceptron": "0.001",
+        },
     ),
     "step": RankerOption(
         str,
@@ -147,6 +159,22 @@ RANKER_OPTIONS = {
         int, "0", _NETS, "Most new starts when the validation measure stalls."
     ),
     "patience": RankerOption(int, "20", _NETS, "Epochs without progress before a new start."),
+    "hidden": RankerOption(
+        str, "64,32", _NETS, "Units A,B,... of the hidden layers of perceptron; none: a linear net."
+    ),
+    "activation": RankerOption(
+        str, "relu", _NETS, "What a unit of perceptron gives: relu, tanh, gelu or silu."
+    ),
+    "dropout": RankerOption(
+        float, "0.0", _NETS, "Share of the units of perceptron that are left out in a step."
+    ),
+    "layer_norm": RankerOption(
+        bool, "no-layer-norm", _NETS, "Normalise the layers of perceptron for each document."
+    ),
+    "queries_per_step": RankerOption(int, "1", _NETS, "Queries of a step of perceptron."),
+    "standardize": RankerOption(
+        bool, "standardize", _NETS, "Give perceptron features of mean 0 and variance 1."
+    ),
     "max_leaf_nodes": RankerOption(int, "31", _TREES, "Leaves of a tree."),
     "max_depth": RankerOption(int, "none", _TREES, "Most splits between a leaf and the root."),
     "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
@@ -264,12 +292,12 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     parameters : dict
         By the name of the parameter; `base_model` is a path.
     """
-    import rankinite
     from rankinite.models import load
+    from rankinite.models.storage import class_of
 
     if kind not in RANKERS:
         raise ParameterError(f"ranker must be one of {', '.join(RANKERS)}, got {kind!r}")
-    learner = getattr(rankinite, RANKERS[kind])
+    learner = class_of(RANKERS[kind])
     known = learner.parameter_names()
     for name in parameters:
         if name not in known:
@@ -279,6 +307,8 @@ def make_ranker(kind: str, parameters: dict[str, Any]) -> Learner:
     given = dict(parameters)
     if "class_values" in given:
         given["class_values"] = _class_values(given["class_values"])
+    if "hidden" in given:
+        given["hidden"] = _sizes(given["hidden"])
     for name in _NUMBERS_OR_WORDS:
         if name in given:
             given[name] = _number_or_word(given[name])
@@ -300,6 +330,14 @@ def _number_or_word(text: str) -> float | str | None:
         except ValueError:
             pass
     return None if text == "none" else text
+
+
+def _sizes(text: str) -> tuple[int, ...] | str:
+    """Whole numbers if they are some, none of them for none; else the text, which is refused."""
+    try:
+        return () if text == "none" else tuple(int(part) for part in text.split(","))
+    except ValueError:
+        return text
 
 
 def _class_values(text: str) -> str | list[float]:

@@ -194,7 +194,8 @@ def sweep(
         return
     print_result(str(found))
     print_result(f"train with the best:\n  {_command(found, declared.ranker, files)}")
-    print_result(f"  rk.{found.best_ranker!r}")
+    home = "rankinite.torch" if declared.ranker == "perceptron" else "rk"
+    print_result(f"  {home}.{found.best_ranker!r}")
     if model is not None:
         print_result(f"model: {model}")
 

@@ -6,7 +6,7 @@ import importlib
 import os
 from typing import Any
 
-from rankinite.errors import ModelFileError
+from rankinite.errors import ModelFileError, ParameterError
 from rankinite.models.file import Arrays, State, read_model, write_model
 
 # Where the class of a state lives. Named, not imported: rankers stand above this package.
@@ -17,17 +17,18 @@ _HOMES = {
     "McRank": "rankinite.boosting",
     "RankNet": "rankinite.nets",
     "LambdaRank": "rankinite.nets",
+    "Perceptron": "rankinite.torch",
     "Combination": "rankinite.combination",
-    "Narrowed": "rankinite.ensemble.around",
-    "Rescaled": "rankinite.ensemble.around",
+    "Narrowed": "rankinite.ensemble.narrowed",
+    "Rescaled": "rankinite.ensemble",
     "Bagging": "rankinite.ensemble",
-    "Probabilities": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "LinearScorer": "rankinite.models.linear",
     "LinearEstimator": "rankinite.models.foreign.estimators",
     "Imported": "rankinite.models.imported",
     "LibraryScorer": "rankinite.models.foreign.scorer",
     # Of earlier releases.
+    "Probabilities": "rankinite.ensemble.rescaled",
     "TreeEstimator": "rankinite.models.foreign.earlier",
     "LightGBMScorer": "rankinite.models.foreign.earlier",
     "XGBoostScorer": "rankinite.models.foreign.earlier",
@@ -89,14 +90,32 @@ def from_state(state: State, arrays: Arrays) -> Any:
             "use the release that wrote it, or a newer one"
         )
     try:
-        home = getattr(importlib.import_module(_HOMES[kind]), kind)
-        return home.from_state(state, arrays)
+        return class_of(kind).from_state(state, arrays)
     except ModelFileError:
         raise
+    except MissingLibraryError as error:
+        raise ModelFileError(f"the model file cannot be used here: {error}") from None
     except FAULTS as error:
         raise ModelFileError(
             f"the model file's {kind} is incomplete or damaged ({error!r}): save the model again"
         ) from error
+
+
+class MissingLibraryError(ParameterError):
+    """A ranker was asked for whose library is not installed."""
+
+
+def class_of(kind: str) -> Any:
+    """The class of a model, by the name that files and declarations have for it."""
+    try:
+        home = importlib.import_module(_HOMES[kind])
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise MissingLibraryError(
+            f"a {kind} needs PyTorch, which is not installed: pip install 'rankinite[torch]'"
+        ) from None
+    return getattr(home, kind)
 
 
 def nested(prefix: str, arrays: Arrays) -> Arrays:

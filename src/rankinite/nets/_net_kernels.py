@@ -72,7 +72,7 @@ def tanh_all(values, count):
 
 
 @kernel()
-def _hidden_sums(x, n_features, first, n, weights, width, out):
+def hidden_sums(x, n_features, first, n, weights, width, out):
     """Write b_h + Σ_f x_f W_fh of `n` documents from `first` on, `width` numbers a document."""
     bias = n_features * width
     for start in range(0, n, 8):
@@ -198,7 +198,7 @@ def score_documents(x, n_features, first, n, weights, width, hidden, scores):
     if width == 0:
         _linear_scores(x, n_features, first, n, weights, scores)
         return
-    _hidden_sums(x, n_features, first, n, weights, width, hidden)
+    hidden_sums(x, n_features, first, n, weights, width, hidden)
     tanh_all(hidden, n * width)
     top = (n_features + 1) * width
     for d in range(n):

@@ -23,6 +23,7 @@ _STREAMS = {
     "documents": 10,
     "folds": 11,
     "sweep": 12,
+    "units": 13,
 }
 
 

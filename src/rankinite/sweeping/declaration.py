@@ -26,6 +26,7 @@ from typing import Any
 from rankinite._toml import Lines, parse_toml
 from rankinite.errors import DataError, DeclarationError, ParameterError
 from rankinite.models.parameters import Constraint, OneOf, Whole
+from rankinite.models.storage import class_of
 from rankinite.models.words_of_others import refuse_unknown
 from rankinite.sweeping.pruning import SHARES
 from rankinite.sweeping.sampling import SAMPLERS
@@ -33,7 +34,10 @@ from rankinite.sweeping.space import Space, dimension
 from rankinite.training import Learner
 
 # The rankers by their names in small letters.
-RANKERS = ("LambdaMART", "MART", "McRank", "LambdaBoost", "RankNet", "LambdaRank")
+RANKERS = (
+    *("LambdaMART", "MART", "McRank", "LambdaBoost", "RankNet", "LambdaRank"),
+    "Perceptron",
+)
 # What a declaration may say beside the tables of what is fixed and of the space.
 _CHECKS: Mapping[str, Constraint] = {
     "ranker": OneOf([name.lower() for name in RANKERS]),
@@ -88,10 +92,7 @@ class Declaration:
 
 def ranker_class(name: str) -> type[Learner]:
     """The ranker of a name in small letters."""
-    from rankinite import boosting, nets
-
-    proper = next(each for each in RANKERS if each.lower() == name)
-    return getattr(boosting, proper, None) or getattr(nets, proper)
+    return class_of(next(each for each in RANKERS if each.lower() == name))
 
 
 def read_declaration(path: Path) -> Declaration:

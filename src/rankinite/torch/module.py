@@ -16,6 +16,8 @@ from rankinite.models.standardizing import Standardizer
 
 # From raw rows to what a net is given.
 Preparation = Callable[[np.ndarray], np.ndarray]
+# What gives the scores of raw rows: `score_rows`, or another way for nets whose layers are known.
+Scorer = Callable[[torch.nn.Module, np.ndarray, Preparation], np.ndarray]
 
 # Rows are scored so many at a time, the last ones filled up with zeros: how a product of matrices
 # is added up may depend on its shape, and a row must have the same score in every batch.

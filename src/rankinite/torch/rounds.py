@@ -16,7 +16,7 @@ from rankinite.models.standardizing import Standardizer
 from rankinite.order.canonical import Canonical
 from rankinite.order.seeds import derive_seed
 from rankinite.torch.loss import PairCost
-from rankinite.torch.module import outputs_of, place_of, preparation, score_rows
+from rankinite.torch.module import Scorer, outputs_of, place_of, preparation, score_rows
 from rankinite.torch.threads import threads_for
 from rankinite.training import DivergedError, Rounds, Watched
 
@@ -41,6 +41,10 @@ class TorchRounds(Rounds):
     queries_per_step : int
     seed : int
         Of the order in which an epoch goes through the queries, and of what the module draws.
+    scorer : function
+        What scores rows by the module.
+    on_one_thread : bool
+        Whether PyTorch has one thread also for steps that are large.
 
     Attributes
     ----------
@@ -59,6 +63,8 @@ class TorchRounds(Rounds):
         standardizer: Standardizer | None,
         queries_per_step: int,
         seed: int,
+        scorer: Scorer = score_rows,
+        on_one_thread: bool = False,
     ) -> None:
         self.module = module
         self.optimizer = optimizer
@@ -70,6 +76,8 @@ class TorchRounds(Rounds):
         self._order = order
         self.queries_per_step = queries_per_step
         self.seed = seed
+        self.scorer = scorer
+        self.on_one_thread = on_one_thread
         self._device, dtype = place_of(module)
         self._X = torch.from_numpy(X).to(dtype)
         self._first_scores = torch.from_numpy(first_scores).to(dtype)
@@ -85,7 +93,7 @@ class TorchRounds(Rounds):
     @contextmanager
     def scope(self) -> Iterator[None]:
         """PyTorch's threads and random numbers while epochs are learned."""
-        with threads_for(self.work), torch.random.fork_rng():
+        with threads_for(0 if self.on_one_thread else self.work), torch.random.fork_rng():
             torch.manual_seed(seed_of_weights(self.seed) + 1)
             yield
 
@@ -114,7 +122,7 @@ class TorchRounds(Rounds):
 
     def scores(self, learned: float, watched: Watched) -> np.ndarray:
         """Scores at the weights that the module has now."""
-        own = score_rows(self.module, watched.rows, preparation(self.standardizer))
+        own = self.scorer(self.module, watched.rows, preparation(self.standardizer))
         return watched.scores + own
 
     def keep(self, learned: float, merit: float | None, n_done: int) -> None:

@@ -24,6 +24,7 @@ from rankinite.models.standardizing import Standardizer
 from rankinite.models.storage import FAULTS, nested, unnested
 from rankinite.order.canonical import Canonical, canonical
 from rankinite.torch.module import (
+    Scorer,
     make_module,
     preparation,
     score_rows,
@@ -96,6 +97,9 @@ class TorchRanker(Learner):
     _rounds: ClassVar[str] = "n_epochs"
     unit: ClassVar[str] = "epoch"
     not_in_file: ClassVar[tuple[str, ...]] = (*Learner.not_in_file, "module", "optimizer")
+    # Whether one of PyTorch's threads trains it, however large the net.
+    _on_one_thread: ClassVar[bool] = False
+    _instead_of_resume: ClassVar[str] = "to train on from its weights pass its module_ as module"
 
     module_: torch.nn.Module
     _standardizer: Standardizer | None
@@ -174,6 +178,8 @@ class TorchRanker(Learner):
             standardizer,
             int(self.queries_per_step),
             self._seed,
+            self._scorer(),
+            self._on_one_thread,
         )
 
     def _watch(
@@ -191,8 +197,8 @@ class TorchRanker(Learner):
     def _checkpoint(self, resume: Any, communicator: Communicator) -> None:
         if resume is not None:
             raise ParameterError(
-                "resume does not work for a TorchRanker, because the state of its optimizer is not "
-                "kept: to train on from its weights pass its module_ as module"
+                f"resume does not work for a {type(self).__name__}, because the state of its "
+                f"optimizer is not kept: {self._instead_of_resume}"
             )
 
     def _standardizer_of(self, X: np.ndarray, order: Canonical) -> Standardizer | None:
@@ -231,8 +237,12 @@ class TorchRanker(Learner):
             )
         return optimizer
 
+    def _scorer(self) -> Scorer:
+        """What scores rows by the net."""
+        return score_rows
+
     def _score_matrix(self, X: np.ndarray, n_rounds: int | None) -> np.ndarray:
-        scores = score_rows(self.module_, X, preparation(self._standardizer))
+        scores = self._scorer()(self.module_, X, preparation(self._standardizer))
         return scores + base_scores(self._base, X)
 
     def save(self, path: str | os.PathLike[str]) -> None:

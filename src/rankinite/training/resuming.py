@@ -32,7 +32,7 @@ def checkpoint_of(learner: Any, resume: Any, free: Set[str], communicator: Commu
         Parameters that may differ.
     communicator : Communicator
     """
-    other: Any = resume if isinstance(resume, Ranker) else _load_on_all(resume, communicator)
+    other: Any = resume if isinstance(resume, Ranker) else load_on_all(resume, communicator)
     if type(other) is not type(learner):
         raise ParameterError(
             f"the checkpoint is a {type(other).__name__}, not a {type(learner).__name__}: "
@@ -49,7 +49,7 @@ def checkpoint_of(learner: Any, resume: Any, free: Set[str], communicator: Commu
     return other
 
 
-def _load_on_all(path: Any, communicator: Communicator) -> Any:
+def load_on_all(path: Any, communicator: Communicator) -> Any:
     """The model in a file of worker 0's."""
     if communicator.rank == 0:
         model = load(path)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 from rankinite.errors import ModelFileError
 from rankinite.models.checked_state import saved_history, saved_names, saved_text, saved_whole
 from rankinite.models.file import Arrays, State
-from rankinite.models.ranker import Ranker
+from rankinite.models.ranker import Ranker, takes_width
 from rankinite.models.storage import from_state, nested, to_state, unnested
 from rankinite.training.resuming import comparable
 from rankinite.training.run import History
@@ -102,9 +102,8 @@ def _lengths(history: History) -> list[int]:
 
 
 def _check_base_fits(base: Any, n_features: int) -> None:
-    n_known = getattr(base, "n_features_in_", n_features)
-    if n_known != n_features:
+    if not takes_width(base, n_features):
         raise ModelFileError(
-            f"the base model in the model file has {n_known} features, and the model {n_features}: "
-            "save the model again"
+            f"the base model in the model file has {base.n_features_in_} features, and the model "
+            f"{n_features}: save the model again"
         )
