@@ -36,7 +36,9 @@ class AroundRanker(Subject):
 
 
 BAG = AroundRanker("bag", rk.Bagging, {"n_folds": 3}, trees=False)
-CHANCES = AroundRanker("probabilities", rk.Probabilities, random=False, trees=False)
+CHANCES = AroundRanker(
+    "probabilities", rk.Rescaled, {"probabilities": True}, random=False, trees=False
+)
 
 
 def test_what_is_left_out_is_there():

@@ -5,7 +5,7 @@ from importlib import import_module
 
 import pytest
 
-MODULES = ("augmentation", "bagging", "folds", "probabilities", "query_features", "stacked")
+MODULES = ("augmentation", "bagging", "folds", "rescaled", "query_features", "stacked")
 
 
 @pytest.mark.parametrize("name", MODULES)

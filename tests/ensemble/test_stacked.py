@@ -124,7 +124,7 @@ def test_neither_order_nor_threads_nor_type_matter(tmp_path):
 
 def test_saving_loading_and_being_a_member(tmp_path):
     whole = data(feature_names=list("abcdefgh"))
-    bases = {"mart": rk.Probabilities(rk.MART(**BASE)), "bag": rk.Bagging(rk.MART(**BASE), 3)}
+    bases = {"mart": rk.Rescaled(rk.MART(**BASE), True), "bag": rk.Bagging(rk.MART(**BASE), 3)}
     model = rk.Stacked(rk.LambdaMART(**TOP), bases, n_folds=3).fit(whole)
     first = saved(model, tmp_path)
     copy = rk.load(tmp_path / "model.rk")
@@ -136,7 +136,7 @@ def test_saving_loading_and_being_a_member(tmp_path):
     assert model.score(whole) == rk.evaluate(model, whole)["ndcg@10"]
     members = {
         "stacked": model,
-        "normalised": rk.Probabilities(rk.MART(**BASE), normalize="query_max").fit(whole),
+        "normalised": rk.Rescaled(rk.MART(**BASE), True, "query_max").fit(whole),
         "plain": rk.LambdaMART(**TOP).fit(whole),
     }
     both = rk.Combination(members).fit(whole)
@@ -188,26 +188,3 @@ def test_damaged_files():
     ):
         with pytest.raises(rk.ModelFileError):
             from_state({**state, **change}, arrays)
-
-
-def test_probabilities(tmp_path):
-    whole = data()
-    mart = rk.MART(**BASE).fit(whole)
-    expected = mart.predict_proba(whole)[:, 1]
-    plain = rk.Probabilities(rk.MART(**BASE)).fit(whole)
-    assert same(plain.predict(whole), expected) and same(plain.predict(whole.X), expected)
-    normal = rk.Probabilities(rk.MART(**BASE), normalize="query_max").fit(whole)
-    best = np.repeat(expected.reshape(30, 20).max(axis=1), 20)
-    assert same(normal.predict(whole), best * (1 + expected - best))
-    first = saved(normal, tmp_path)
-    copy = rk.load(tmp_path / "model.rk")
-    assert same(copy.predict(whole), normal.predict(whole)) and saved(copy, tmp_path) == first
-    with pytest.raises(rk.DataError, match="normalize='query_max' takes the scores of each query"):
-        normal.predict(whole.X)
-    for ranker in (rk.MART(), rk.LambdaMART()):
-        with pytest.raises(rk.ParameterError, match="must be a MART with a logistic loss"):
-            rk.Probabilities(ranker).fit(whole)
-    stopped = rk.Probabilities(rk.MART(**{**BASE, "n_estimators": 30}, early_stopping=2))
-    bag = rk.Bagging(stopped, n_folds=2).fit(whole)
-    assert all(model.ranker_.n_rounds_ < 30 for model in bag.models_)
-    assert out_of_fold(stopped, whole, 3).shape == (600,)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +12,12 @@ from rankinite.cli.inputs import Expected, judge_labels, read_like
 from rankinite.cli.options import DATA_PANEL, Force, Label, Qid, SameId, Threads
 from rankinite.cli.outputs import check_new, print_result, save_or_keep
 from rankinite.cli.reporting import tell, tell_reading
+from rankinite.cli.workers import workers
 from rankinite.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     from rankinite.data import Dataset
+    from rankinite.distributed import Communicator
     from rankinite.ensemble.declaration import Declaration
 
 
@@ -95,26 +97,57 @@ def ensemble(
     it is or augmented, on a part of the features, with features from the scores of
     other members, as a bag. Members, combinations and families are compared on
     queries that they have not learned from.
+    Started by mpiexec, the processes train boosted trees together, and each trains some
+    of the other models; the result is the same.
 
     Example: rankinite ensemble --example > e.toml; rankinite ensemble e.toml --train t.txt
     """
-    from rankinite.ensemble.assembling import assemble
     from rankinite.ensemble.declaration import example as example_text
-    from rankinite.ensemble.reading import read_declaration
-    from rankinite.models.parameters import Whole
 
     if example:
         print_result(example_text().rstrip("\n"))
         return
     if declaration is None:
         raise ParameterError("there is no declaration: pass a TOML file; --example prints one")
-    check_new(model, "the model", force)
-    folder = model.with_name(f"{model.name}.run") if run is None else run
-    _check_folder(folder)
-    Whole(1).check("jobs", jobs)
-    Whole(1, optional=True).check("threads", threads)
+    with workers("rows") as communicator:
+        leads = communicator.rank == 0
+        quiet = quiet or not leads
+        check_new(model, "the model", force or not leads)
+        folder = model.with_name(f"{model.name}.run") if run is None else run
+        if leads:
+            _check_folder(folder)
+        _assemble(
+            declaration,
+            {"train": train, "valid": valid, "test": test},
+            {"label": label, "qid": qid, "n_features": n_features, "same_id": same_id},
+            communicator,
+            model,
+            run=folder,
+            jobs=jobs,
+            keep_going=keep_going,
+            n_threads=threads,
+            verbose=0 if quiet else 1,
+        )
+
+
+def _assemble(
+    declaration: Path,
+    given: dict[str, list[Path] | None],
+    roles: dict[str, Any],
+    communicator: Communicator,
+    model: Path,
+    **options: Any,
+) -> None:
+    """Read what is needed, train, and save; worker 0 saves for all."""
+    from rankinite.ensemble.assembling import assemble, check_one_job
+    from rankinite.ensemble.reading import read_declaration
+    from rankinite.models.parameters import Whole
+
+    Whole(1).check("jobs", options["jobs"])
+    check_one_job(options["jobs"], communicator)
+    Whole(1, optional=True).check("threads", options["n_threads"])
     declared = read_declaration(declaration)
-    given = {"train": train, "valid": valid, "test": test}
+    same_id = roles.pop("same_id")
     files = {
         name: DataFiles.of(paths or declared.paths[name], same_id)
         for name, paths in given.items()
@@ -122,18 +155,19 @@ def ensemble(
     }
     if "train" not in files:
         declared.fail("there is no training data: pass --train, or add train to [data]", "data")
-    data = _read(files, declared, label, qid, n_features, quiet)
+    # Each worker reads all of it: scores of all documents are what an ensemble is made of.
+    data = _read(files, declared, **roles, quiet=not options["verbose"])
     found = assemble(
         declared,
-        **data,
-        run=folder,
-        jobs=jobs,
-        keep_going=keep_going,
-        n_threads=threads,
-        verbose=0 if quiet else 1,
+        data["train"],
+        data.get("valid"),
+        data.get("test"),
+        communicator=communicator,
+        **options,
     )
-    save_or_keep(found, model)
-    print_result(f"{found}\nmodel: {model}")
+    if communicator.rank == 0:
+        save_or_keep(found, model)
+        print_result(f"{found}\nmodel: {model}")
 
 
 def _read(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rankinite.cli.reporting import be_silent
 from rankinite.cli.wording import in_options
-from rankinite.errors import ParameterError, RankiniteError
+from rankinite.errors import DeclarationError, ParameterError, RankiniteError
 
 if TYPE_CHECKING:
     from rankinite.distributed import Communicator
@@ -48,7 +48,8 @@ def workers(distribute: str) -> Iterator[Communicator]:
     except BaseException as error:
         if communicator.size == 1 or is_everywhere(error):
             raise
-        if isinstance(error, RankiniteError):
+        # What a declaration's error names are keys of a file, not options.
+        if isinstance(error, RankiniteError) and not isinstance(error, DeclarationError):
             error = RankiniteError(in_options(str(error)))
         communicator.abort(error)
 

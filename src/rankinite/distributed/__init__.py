@@ -1,5 +1,6 @@
 """The communicator: how workers reduce what each has seen of the data."""
 
+from rankinite.distributed.about import About
 from rankinite.distributed.collective import Collective, LostWorkersError, collective
 from rankinite.distributed.communicator import (
     Communicator,
@@ -17,6 +18,7 @@ from rankinite.distributed.telling import told_by, told_by_all
 from rankinite.distributed.tracker import Tracker
 
 __all__ = [
+    "About",
     "Collective",
     "Communicator",
     "Count",

@@ -5,20 +5,20 @@ from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.distillation import Distillation, distil
 from rankinite.ensemble.folds import fold_numbers
-from rankinite.ensemble.probabilities import Probabilities
 from rankinite.ensemble.query_features import (
     out_of_fold,
     query_features,
     with_features,
     with_query_features,
 )
+from rankinite.ensemble.rescaled import Rescaled
 from rankinite.ensemble.stacked import Stacked
 
 __all__ = [
     "Bagging",
     "Distillation",
     "Ensemble",
-    "Probabilities",
+    "Rescaled",
     "Stacked",
     "assemble",
     "augmented",

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,17 +14,11 @@ from typing import Any, NoReturn
 
 from rankinite._toml import Lines
 from rankinite.errors import DeclarationError
+from rankinite.models.storage import class_of
 from rankinite.training import Learner
 
-# The rankers that a member can be, and where they live.
-RANKERS = {
-    "LambdaMART": "rankinite.boosting",
-    "MART": "rankinite.boosting",
-    "McRank": "rankinite.boosting",
-    "LambdaBoost": "rankinite.boosting",
-    "RankNet": "rankinite.nets",
-    "LambdaRank": "rankinite.nets",
-}
+RANKERS = ("LambdaMART", "MART", "McRank", "LambdaBoost", "RankNet", "LambdaRank", "Perceptron")
+"""The rankers that a member can be."""
 BEST = "best"
 """What `choose` says to take the combination that is best on held-out queries."""
 
@@ -77,9 +70,8 @@ class Member:
 
     def learner(self, seed: int, n_threads: int | None = None) -> Learner:
         """The untrained ranker."""
-        home = getattr(importlib.import_module(RANKERS[self.ranker]), self.ranker)
         own = {"random_state": seed, **self.parameters, "n_threads": n_threads}
-        return home(**own)
+        return class_of(self.ranker)(**own)
 
     @property
     def needs(self) -> tuple[str, ...]:

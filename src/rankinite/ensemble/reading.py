@@ -22,18 +22,17 @@ from rankinite.ensemble.declaration import (
     Declaration,
     Member,
 )
+from rankinite.ensemble.rescaled import NORMALIZATIONS, PROBABILISTIC
 from rankinite.errors import DeclarationError, RankiniteError
 from rankinite.formats.files import check_readable
 from rankinite.measures import Measure, PairMeasure, measure
 from rankinite.models.parameters import Constraint, OneOf, Real, Whole
+from rankinite.models.storage import class_of
 
 SETS = ("train", "valid", "test")
-_NORMALIZATIONS = ("none", "query", "query_max")
 # Parameters that are no part of what a member is, or no value that a file can hold.
 _NOT_DECLARED = ("base_model", "n_threads", "verbose")
 _ALL = "all"
-# Losses of MART whose scores are those of probabilities.
-_PROBABILITIES = ("graded", "logistic", "balanced")
 
 
 def read_declaration(source: str | os.PathLike[str] | Mapping[str, Any]) -> Declaration:
@@ -144,7 +143,7 @@ class _Reader:
             features=self._features(table.get("features"), *at, "features"),
             extra=tuple(self._texts(table.get("extra", []), *at, "extra")),
             scores_of=None if other is None else self._text(other, *at, "scores_of"),
-            normalize=self._value(table, "normalize", "none", OneOf(_NORMALIZATIONS), *at),
+            normalize=self._value(table, "normalize", "none", OneOf(NORMALIZATIONS), *at),
         )
 
     def _augment(self, table: Mapping[str, Any], *at: str) -> Augment | None:
@@ -216,10 +215,10 @@ class _Reader:
                 _check_parameters(member, member.parameters, seed)
             except RankiniteError as error:
                 self._fail(str(error), *self._place_of(member, _culprit(member, seed)))
-        if member.by_probability and member.parameters.get("loss") not in _PROBABILITIES:
+        if member.by_probability and member.parameters.get("loss") not in PROBABILISTIC:
             self._fail(
                 'normalize = "query_max" is for probabilities, which a MART of the losses '
-                f'{", ".join(_PROBABILITIES)} gives: use "query"',
+                f'{", ".join(PROBABILISTIC)} gives: use "query"',
                 "member",
                 member.name,
                 "normalize",
@@ -286,6 +285,8 @@ class _Reader:
     def _ranker(self, given: Any, *at: str) -> str:
         if not isinstance(given, str) or given not in RANKERS:
             self._fail(f"there is no ranker {given!r}: use {', '.join(RANKERS)}", *at)
+        with self._lines.around(*at):
+            class_of(given)  # whose library may not be installed
         return given
 
     def _table(self, tables: Mapping[str, Any], key: str, *at: str) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ that is killed leaves whole files, of which the records say which ones count.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -98,6 +98,22 @@ class RunFolder:
         }
         with replacing(self._record(step)) as temporary:
             temporary.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+    def results(self, step: Step) -> list[Path]:
+        """The files of a step that is done: those of its result, its log, and the record last."""
+        record = self._record(step)
+        names = json.loads(record.read_text(encoding="utf-8"))["files"]
+        files = [record.parent / name for name in names]
+        log = self.log(step)
+        return [*files, *([log] if log.exists() else []), record]
+
+    def take(self, step: Step, contents: Mapping[str, bytes]) -> None:
+        """Keep the files of a step that was done elsewhere, by their names, the record last."""
+        self.begin(step)
+        folder = self._record(step).parent
+        for name, content in contents.items():
+            with replacing(folder / name) as temporary:
+                temporary.write_bytes(content)
 
     def seconds(self, step: Step) -> float:
         """How long a step took that is done."""

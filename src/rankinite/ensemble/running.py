@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from rankinite._crew import Crew
+from rankinite.distributed import everywhere, is_everywhere
 from rankinite.ensemble.plan import Step
 from rankinite.ensemble.run_folder import RunFolder
 from rankinite.errors import (
@@ -109,37 +110,80 @@ def pending(steps: Iterable[Step], folder: RunFolder) -> list[Step]:
     return [step for step in steps if not folder.is_done(step)]
 
 
+def named(step: Step, error: RankiniteError, what: str = " failed: ") -> RankiniteError:
+    """The error as one of a few kinds that take a text alone, with the name of the step."""
+    kind = next(each for each in _KINDS if isinstance(error, each))
+    return kind(f"{step.name}{what}{error}" if what else str(error))
+
+
+class Failures:
+    """What went wrong in a run.
+
+    Parameters
+    ----------
+    progress : Progress
+    keep_going : bool
+        Whether to note it only; else it is raised.
+
+    Attributes
+    ----------
+    by_owner : dict of str to str
+        Of the owners of steps that failed, and of those that need them.
+    """
+
+    def __init__(self, progress: Progress, keep_going: bool) -> None:
+        self._progress, self._keep_going = progress, keep_going
+        self.by_owner: dict[str, str] = {}
+
+    def is_lost(self, step: Step) -> bool:
+        """Whether a step cannot be done any more, because its member or one it needs failed."""
+        lost = [name for name in (step.owner, *step.needs) if name in self.by_owner]
+        if not lost:
+            return False
+        if step.owner not in self.by_owner:
+            self.by_owner[step.owner] = f"it needs {lost[0]}"
+        self._progress.end(step, "left out")
+        return True
+
+    def note(self, step: Step, error: RankiniteError) -> None:
+        """Note that a step has failed, or raise what went wrong."""
+        if not self._keep_going:
+            told = named(step, error)
+            raise (everywhere(told) if is_everywhere(error) else told) from error
+        self.by_owner.setdefault(step.owner, str(error))
+        self._progress.end(step, f"failed: {error}")
+
+
 def _one_by_one(
     todo: list[Step], work: Callable[[Step], None], progress: Progress, keep_going: bool
 ) -> dict[str, str]:
-    failures: dict[str, str] = {}
+    failures = Failures(progress, keep_going)
     for step in todo:
-        if _is_lost(step, failures, progress):
+        if failures.is_lost(step):
             continue
         progress.begin(step)
         try:
             work(step)
         except RankiniteError as error:
-            _note_failure(step, error, failures, progress, keep_going)
+            failures.note(step, error)
         except Exception as error:
             if not keep_going:
                 raise
-            told = WorkerError(f"{type(error).__name__}: {error}")
-            _note_failure(step, told, failures, progress, keep_going)
+            failures.note(step, WorkerError(f"{type(error).__name__}: {error}"))
         else:
             progress.end(step)
-    return failures
+    return failures.by_owner
 
 
 def _side_by_side(
     todo: list[Step], crew: Crew[Step], progress: Progress, keep_going: bool
 ) -> dict[str, str]:
-    failures: dict[str, str] = {}
+    failures = Failures(progress, keep_going)
     waiting = list(todo)
     open_ = {step.name for step in todo}
     while waiting or not crew.is_idle:
         for step in list(waiting):
-            if _is_lost(step, failures, progress):
+            if failures.is_lost(step):
                 waiting.remove(step)
                 open_.discard(step.name)
             elif not crew.is_full and not open_.intersection(step.needs):
@@ -151,35 +195,10 @@ def _side_by_side(
         step, _, error = crew.next_done()
         open_.discard(step.name)
         if error is not None:
-            _note_failure(step, error, failures, progress, keep_going)
+            failures.note(step, error)
         else:
             progress.end(step)
-    return failures
-
-
-def _is_lost(step: Step, failures: dict[str, str], progress: Progress) -> bool:
-    """Whether a step cannot be done any more, because its member or one that it needs failed."""
-    lost = [name for name in (step.owner, *step.needs) if name in failures]
-    if not lost:
-        return False
-    if step.owner not in failures:
-        failures[step.owner] = f"it needs {lost[0]}"
-    progress.end(step, "left out")
-    return True
-
-
-def _note_failure(
-    step: Step,
-    error: RankiniteError,
-    failures: dict[str, str],
-    progress: Progress,
-    keep_going: bool,
-) -> None:
-    if not keep_going:
-        kind = next(each for each in _KINDS if isinstance(error, each))
-        raise kind(f"{step.name} failed: {error}") from error
-    failures.setdefault(step.owner, str(error))
-    progress.end(step, f"failed: {error}")
+    return failures.by_owner
 
 
 def _in_words(seconds: float) -> str:

@@ -15,20 +15,23 @@ from rankinite._numba import threads
 from rankinite.combination import Combination
 from rankinite.combination.choosing import held_out_scores
 from rankinite.data import Dataset
-from rankinite.ensemble.around import Narrowed, Rescaled, columns_of, narrowed, rescaled
+from rankinite.distributed import About, Communicator, Serial
 from rankinite.ensemble.augmentation import augmented
 from rankinite.ensemble.bagging import Bagging
 from rankinite.ensemble.declaration import Declaration, Member
 from rankinite.ensemble.folds import fold_numbers
 from rankinite.ensemble.material import Material
+from rankinite.ensemble.narrowed import Narrowed, columns_of, narrowed
 from rankinite.ensemble.plan import MEMBER, SUBSET, TRAIN, WAY, Step, scored_out_of_fold, title
 from rankinite.ensemble.query_features import with_query_features
+from rankinite.ensemble.rescaled import Rescaled
 from rankinite.ensemble.run_folder import RunFolder
 from rankinite.ensemble.stacked import Stacked
 from rankinite.ensemble.subsets import best_subset, cross_fitted
+from rankinite.errors import ParameterError
 from rankinite.formats.files import replacing
 from rankinite.models.ranker import Ranker
-from rankinite.training import Log
+from rankinite.training import Learner, Log
 from rankinite.training.cross_validation import watches
 
 # Parts of the held-out queries, in each of which a combination is measured that the others made.
@@ -91,6 +94,31 @@ class Workshop:
             files = act(step)
         self.folder.finish(step, files, time.perf_counter() - started)
 
+    def distributes(self, step: Step) -> bool:
+        """Whether all workers of a job can do a step together: the training of boosted trees."""
+        if step.kind != TRAIN:
+            return False
+        learner = self.declaration.members[step.owner].learner(self.declaration.seed)
+        try:
+            learner.check_distributes()
+        except ParameterError:
+            return False
+        return True
+
+    def do_together(self, step: Step, workers: Communicator) -> None:
+        """Do a step with all workers, each on its share of the queries; worker 0 keeps the result.
+
+        The model is that of one worker with all queries, byte for byte.
+        """
+        started = time.perf_counter()
+        if workers.rank == 0:
+            self.folder.begin(step)
+        with threads(self.n_threads):
+            learner, data = self._fit(step, About(workers, step.name))
+            if workers.rank == 0:
+                files = self._keep(step, learner, data)
+                self.folder.finish(step, files, time.perf_counter() - started)
+
     def member_scores(self, name: str) -> np.ndarray:
         """Held-out scores of a member, as they are kept."""
         of = "held-out" if self.valid is None else "valid"
@@ -114,6 +142,10 @@ class Workshop:
         )
 
     def _train(self, step: Step) -> list[Path]:
+        return self._keep(step, *self._fit(step, Serial()))
+
+    def _fit(self, step: Step, workers: Communicator) -> tuple[Learner, Dataset]:
+        """A trained model of a member, and the data that it has learned some of."""
         member = self.declaration.members[step.owner]
         learner = member.learner(self.declaration.seed, self.n_threads)
         data = self._data_of(member)
@@ -128,7 +160,16 @@ class Workshop:
                 random_state=self.declaration.seed,
             )
         valid = None if watched is None else data.select_queries(watched)
-        learner.fit(train, valid=valid, callbacks=[Log(self.folder.log(step))])
+        learner.fit(
+            _share(train, workers),
+            valid=None if valid is None else _share(valid, workers),
+            callbacks=[Log(self.folder.log(step))] if workers.rank == 0 else [],
+            communicator=workers,
+        )
+        return learner, data
+
+    def _keep(self, step: Step, learner: Learner, data: Dataset) -> list[Path]:
+        """Keep a model, and its scores of the fold that it has not learned from."""
         learner.save(self.folder.model(step))
         files = [self.folder.model(step)]
         if step.part is not None:
@@ -184,18 +225,16 @@ class Workshop:
 
     def _make_member(self, step: Step) -> list[Path]:
         member = self.declaration.members[step.owner]
-        sigma = None
-        if member.by_probability:
-            sigma = float(member.learner(0).sigma)
         model = self._model_of(member)
         if member.normalize != "none":
-            model = Rescaled.of(model, member.normalize, sigma)
+            model = Rescaled.of(model, member.by_probability, member.normalize)
         model.n_threads = self.n_threads
         model.save(self.folder.model(step))
         files = [self.folder.model(step)]
         if member.name in self.scored:
             scores = self._out_of_fold(member)
-            scores = rescaled(scores, self.train.data.offsets, member.normalize, sigma)
+            if isinstance(model, Rescaled):
+                scores = model.rescaled(scores, self.train.data.offsets)
             files.append(self.folder.write_scores(step, self.train.kept(scores)))
         if self.valid is not None:
             scores = model.score_dataset(self.valid.data)
@@ -268,3 +307,11 @@ class Workshop:
         """Members as rankers of a `table`: each gives its own column."""
         wanted = self.combined if names is None else names
         return dict(zip(wanted, np.eye(len(wanted)), strict=True))
+
+
+def _share(rows: Dataset, workers: Communicator) -> Dataset | None:
+    """Every so-manieth query, this worker's own; None if there is none for it."""
+    if workers.size == 1:
+        return rows
+    mine = np.arange(workers.rank, rows.n_queries, workers.size)
+    return rows.select_queries(mine) if len(mine) else None

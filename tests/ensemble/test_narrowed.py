@@ -1,4 +1,4 @@
-"""Rankers around trained ones: features of a part, and scores put otherwise."""
+"""Rankers that were trained on a part of the features, for data that has them all."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.ensemble.around import Narrowed, Rescaled, columns_of, narrowed
+from rankinite.ensemble.narrowed import Narrowed, columns_of, narrowed
 from rankinite.errors import DataError, ModelFileError, ParameterError
 from rankinite.models.storage import from_state, to_state
 
@@ -18,11 +18,6 @@ FEW = {"n_estimators": 3, "max_leaf_nodes": 4, "min_samples_leaf": 2}
 def part():
     inside = rk.MART(**FEW).fit(narrowed(TRAIN, [3, 1]))
     return Narrowed.of(inside, [3, 1], TRAIN)
-
-
-@pytest.fixture(scope="module")
-def graded():
-    return rk.MART(**FEW, loss="graded", sigma=0.7).fit(TRAIN)
 
 
 def test_a_part_of_the_features(part, tmp_path):
@@ -50,20 +45,6 @@ def test_names_of_features_are_kept():
     assert np.array_equal(part.predict(mixed), part.predict(data))
 
 
-def test_probabilities_by_query(graded, tmp_path):
-    model = Rescaled.of(graded, "query_max", sigma=0.7)
-    P = graded.predict_proba(TEST)[:, 1].reshape(10, 8)
-    best = P.max(axis=1, keepdims=True)
-    assert model.predict(TEST) == pytest.approx((best * (1 + P - best)).ravel(), rel=1e-15)
-    model.save(tmp_path / "model.rk")
-    assert np.array_equal(rk.load(tmp_path / "model.rk").predict(TEST), model.predict(TEST))
-    assert model.needs_queries and not Rescaled.of(graded, "none", 0.7).needs_queries
-    with pytest.raises(DataError, match="a matrix does not say which rows belong to a query"):
-        model.predict(TEST.X)
-    plain = Rescaled.of(graded, "none", sigma=0.7)
-    assert np.array_equal(plain.predict(TEST.X), P.ravel())
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -79,15 +60,6 @@ def test_damaged_files_are_refused(part, change, message):
     state, arrays = to_state(part)
     with pytest.raises(ModelFileError, match=message):
         from_state({**state, **change}, arrays)
-
-
-def test_damaged_scales_are_refused(graded):
-    state, arrays = to_state(Rescaled.of(graded, "query", None))
-    with pytest.raises(ModelFileError, match="a ranker of 5 features in one of 4"):
-        from_state({**state, "n_features": 4}, arrays)
-    for params in ({"normalize": "all"}, {"normalize": "query", "sigma": -1}):
-        with pytest.raises(ModelFileError, match="damaged"):
-            from_state({**state, "params": params}, arrays)
 
 
 def test_columns():
