@@ -150,6 +150,8 @@ def test_linear_rankers(tmp_path):
         path = tmp_path / f"{name}{FORMATS[name].suffixes[0]}"
         told = ranker.export(path, name, sample=filled.X, **options)
         assert path.exists() and told.largest_difference < 1e-4
+        told = ranker.export(path, name, **options)
+        assert told.largest_difference < 1e-4 and "missing value counts as 0" in told.in_words()
     with pytest.raises(ExportError, match="constant"):
         ranker.export(tmp_path / "constant.json", "solr", sample=filled.X)
 

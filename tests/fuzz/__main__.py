@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 
 from tests.fuzz.engine import READ, REFUSED, all_targets, attempt, run
@@ -23,12 +24,13 @@ def main() -> int:
             print(attempt(chosen, options.show))
         return 0
     n_found = 0
-    each = -(-options.n_cases // len(names))
-    print(f"{'target':16}{'cases':>8}{READ:>8}{REFUSED:>9}{'found':>7}")
+    shares = sum(all_targets()[name].share for name in names)
+    print(f"{'target':20}{'cases':>8}{READ:>8}{REFUSED:>9}{'found':>7}")
     for name in names:
+        each = math.ceil(options.n_cases * all_targets()[name].share / shares)
         outcomes, findings = run(all_targets()[name], range(options.first, options.first + each))
         counts = f"{outcomes[READ]:8}{outcomes[REFUSED]:9}{outcomes['found']:7}"
-        print(f"{name:16}{each:8}{counts}", flush=True)
+        print(f"{name:20}{each:8}{counts}", flush=True)
         for finding in findings[:20]:
             last = finding.how.strip().splitlines()[-1]
             print(f"  --target {name} --show {finding.number}: {last[:200]}", flush=True)

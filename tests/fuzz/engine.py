@@ -28,7 +28,7 @@ import numpy as np
 from rankinite.errors import RankiniteError, RankiniteWarning
 
 # The modules that register targets when they are imported.
-HOMES = ("tests.fuzz.readers", "tests.fuzz.models")
+HOMES = ("tests.fuzz.readers", "tests.fuzz.models", "tests.fuzz.foreign")
 LIMIT = 20.0  # seconds for a case
 FIRST_LIMIT = 600.0  # and for compiling kernels before the first one
 MEMORY = 6 << 30  # bytes of addresses that a reading process may have beyond what it starts with
@@ -41,13 +41,16 @@ Mutate = Callable[[bytes, np.random.Generator], bytes]
 class Target(NamedTuple):
     """A reader, with what is known of its files.
 
-    `wholes` makes files that are right; `mutate` changes one of them a little.
+    `wholes` makes files that are right; `mutate` changes one of them a little. A reader that takes
+    seconds has a smaller `share` of the cases than others, and may have more seconds for one.
     """
 
     name: str
     load: Load
     wholes: Callable[[], list[bytes]]
     mutate: Mutate
+    share: float = 1.0
+    limit: float = LIMIT
 
     def case(self, number: int) -> bytes:
         """The bytes of a case."""
@@ -67,11 +70,17 @@ class Finding(NamedTuple):
 TARGETS: dict[str, Target] = {}
 
 
-def target(name: str, wholes: Callable[[], list[bytes]], mutate: Mutate) -> Callable[[Load], Load]:
+def target(
+    name: str,
+    wholes: Callable[[], list[bytes]],
+    mutate: Mutate,
+    share: float = 1.0,
+    limit: float = LIMIT,
+) -> Callable[[Load], Load]:
     """Register the function below as a target."""
 
     def register(load: Load) -> Load:
-        TARGETS[name] = Target(name, load, wholes, mutate)
+        TARGETS[name] = Target(name, load, wholes, mutate, share, limit)
         return load
 
     return register
@@ -108,8 +117,14 @@ def attempt(chosen: Target, number: int) -> str:
     return READ
 
 
-def run(chosen: Target, numbers: range, limit: float = LIMIT) -> tuple[Counter[str], list[Finding]]:
-    """Go through cases of a target; how many were read, refused and found, and the findings."""
+def run(
+    chosen: Target, numbers: range, limit: float | None = None
+) -> tuple[Counter[str], list[Finding]]:
+    """Go through cases of a target; how many were read, refused and found, and the findings.
+
+    `limit` is for tests of this function: by default it is that of the target.
+    """
+    limit = chosen.limit if limit is None else limit
     outcomes: Counter[str] = Counter()
     findings = []
     for number, outcome in _outcomes(chosen, numbers, limit):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import tempfile
 from collections.abc import Callable, Iterator
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +16,8 @@ from rankinite.models import Ranker
 from rankinite.models.file import read_model, write_model
 from tests import damage
 from tests.fuzz.engine import in_file, target
+from tests.fuzz.structures import change_value, one_of
 
-_VALUES = (
-    None, True, False, 0, 1, -1, 2, 7, 255, 2**31, 2**53, 2**63, -(2**63), 2**64, 10**400, 0.0,
-    -0.0, 0.5, -1.5, 1e-320, 1e300, -1e300, float("nan"), float("inf"), float("-inf"), "", "x",
-    "ndcg@10", "7", "\ud800", "a" * 1000, [], [0], [1, 2], ["a"], [[]], [None], {}, {"a": 1},
-    {"valid": [1]}, {"valid": {"ndcg@10": [0.5]}}, {"train": {"cost": ["x"]}}, "Combination",
-    "LinearScorer",
-)  # fmt: skip
 _NUMBERS = (0, 1, -1, 2, 3, 127, 255, 2**31 - 1, -(2**31), 2**62, -(2**63), 0.5, 1e-320, 1e308)
 _FLOATS = (*_NUMBERS, np.nan, np.inf, -np.inf)
 _TYPES = ("f8", "f4", "f2", "i8", "i4", "i2", "u8", "u1", "?")
@@ -65,8 +59,13 @@ def fitted() -> dict[str, Any]:
     made["query"] = rk.Combination(three, normalize="query").fit(data())
     mart = rk.MART("graded", **TREES)
     made["bag"] = rk.Bagging(mart, n_folds=2, augment={"times": 1}).fit(data())
-    chances = rk.Probabilities(mart, normalize="query_max")
-    made["probabilities"] = chances.fit(data())
+    chances = rk.Rescaled(mart, probabilities=True, normalize="query_max")
+    made["rescaled"] = chances.fit(data())
+    if find_spec("torch"):
+        from rankinite.torch import Perceptron
+
+        net = Perceptron((3, 2), n_epochs=1, layer_norm=True, dropout=0.1)
+        made["perceptron"] = net.fit(data(), valid=data())
     made["stacked"] = rk.Stacked(mart, {"mart": mart, "p": chances}, n_folds=2).fit(data())
     return made
 
@@ -95,7 +94,7 @@ def mutate(whole: bytes, rng: np.random.Generator) -> bytes:
     state, arrays = read_model(in_file(whole, ".mutate.rk"))
     for _ in range(rng.geometric(0.7)):
         if rng.random() < 0.55:
-            _change_state(state, rng)
+            change_value(state, rng)
         else:
             _change_arrays(arrays, rng)
     path = Path(tempfile.gettempdir()) / "case.signed.rk"
@@ -103,41 +102,10 @@ def mutate(whole: bytes, rng: np.random.Generator) -> bytes:
     return path.read_bytes()
 
 
-def _change_state(state: Any, rng: np.random.Generator) -> None:
-    holder, key = _one(list(_places(state)), rng)
-    match rng.integers(8):
-        case 0:
-            del holder[key]
-        case 1 if isinstance(holder[key], (list, dict)):
-            _nest(holder, key, int(rng.integers(1, 300)))
-        case 2:
-            other, name = _one(list(_places(state)), rng)
-            holder[key] = copy.deepcopy(other[name])
-        case 3 if isinstance(holder[key], (int, float)):
-            holder[key] = holder[key] + _one((-1, 1, 0.5, 1e9), rng)
-        case 4 if isinstance(holder[key], list):
-            holder[key] = holder[key][:-1] if rng.random() < 0.5 else holder[key] * 2
-        case _:
-            holder[key] = copy.deepcopy(_one(_VALUES, rng))
-
-
-def _nest(holder: Any, key: Any, depth: int) -> None:
-    for _ in range(depth):
-        holder[key] = [holder[key]]
-
-
-def _places(state: Any) -> Iterator[tuple[Any, Any]]:
-    keys = range(len(state)) if isinstance(state, list) else list(state)
-    for key in keys:
-        yield state, key
-        if isinstance(state[key], (list, dict)):
-            yield from _places(state[key])
-
-
 def _change_arrays(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> None:
     if not arrays:
         return
-    name = _one(sorted(arrays), rng)
+    name = one_of(sorted(arrays), rng)
     array = arrays[name].copy()
     match rng.integers(9):
         case 0:
@@ -149,21 +117,17 @@ def _change_arrays(arrays: dict[str, np.ndarray], rng: np.random.Generator) -> N
             array = np.concatenate([array, array])
         case 3:
             with np.errstate(all="ignore"):
-                array = array.astype(_one(_TYPES, rng))
+                array = array.astype(one_of(_TYPES, rng))
         case 4:
-            array = array.reshape(_one(((1, -1), (-1, 1)), rng)) if array.size else array
+            array = array.reshape(one_of(((1, -1), (-1, 1)), rng)) if array.size else array
         case 5:
-            array = arrays[_one(sorted(arrays), rng)]
+            array = arrays[one_of(sorted(arrays), rng)]
         case _ if array.size:
             values = _FLOATS if array.dtype.kind == "f" else _NUMBERS
             with np.errstate(all="ignore"):
-                value = np.array(_one(values, rng)).astype(array.dtype)
+                value = np.array(one_of(values, rng)).astype(array.dtype)
             array.reshape(-1)[rng.integers(array.size)] = value
     arrays[name] = array
-
-
-def _one(choices: Any, rng: np.random.Generator) -> Any:
-    return choices[rng.integers(len(choices))]
 
 
 def use(model: Any) -> None:

@@ -7,6 +7,7 @@ from tests.fuzz.engine import all_targets, run
 
 @pytest.mark.parametrize("name", all_targets())
 def test_damaged_files_are_read_or_refused_in_a_sentence(name):
-    outcomes, findings = run(all_targets()[name], range(100))
+    n_cases = round(100 * all_targets()[name].share)
+    outcomes, findings = run(all_targets()[name], range(n_cases))
     assert not findings, findings[0].how
-    assert outcomes.total() == 100
+    assert outcomes.total() == n_cases >= 5

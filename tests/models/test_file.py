@@ -140,8 +140,10 @@ def test_states_without_end(whole, tmp_path):
 def test_garbage(tmp_path_factory, content):
     path = tmp_path_factory.getbasetemp() / "garbage.rk"
     path.write_bytes(content)
-    with pytest.raises(ModelFileError, match=r"truncated or foreign|is not a model file"):
+    # Hypothesis learns from the source how files of other libraries begin, so any error may come.
+    with pytest.raises(ModelFileError, match=r"garbage\.rk") as refusal:
         rk.load(path)
+    assert "\n" not in str(refusal.value)
 
 
 def test_foreign_files(tmp_path):

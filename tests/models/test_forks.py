@@ -1,10 +1,12 @@
-"""A forked child reads, uses, trains on and writes models of libraries with OpenMP."""
+"""A forked child reads, uses, trains on and writes models of other libraries."""
 
 import os
 import subprocess
 import sys
 
 import pytest
+
+from tests.fuzz.originals import FOLDER
 
 SCRIPT = """
 import os, sys, time
@@ -22,9 +24,20 @@ if kind == "sklearn":
 elif kind == "lightgbm":
     from lightgbm import LGBMRegressor
     base = LGBMRegressor(n_estimators=3, verbose=-1).fit(X, y)
-else:
+elif kind == "catboost":
+    from catboost import CatBoostRegressor
+    quiet = {"verbose": 0, "allow_writing_files": False}
+    base = CatBoostRegressor(iterations=3, thread_count=4, **quiet).fit(X, y)
+    base.predict(X)
+elif kind == "xgboost":
     from xgboost import XGBRegressor
     base = XGBRegressor(n_estimators=3).fit(X, y)
+elif kind == "linear":
+    from xgboost import XGBRegressor
+    base = XGBRegressor(n_estimators=3, booster="gblinear").fit(X, y)
+else:  # a file of any of the formats
+    X = X[:, :3].copy()
+    base = rk.load(kind)
 
 def fit():
     return rk.LambdaMART(n_estimators=2, base_model=base, n_threads=4).fit(X, y, qid=qid)
@@ -39,6 +52,11 @@ own = rk.evaluate(base, data)["ndcg@10"]
 
 def load():
     assert np.array_equal(rk.load(path).predict(X), expected)
+    if os.path.exists(kind):
+        theirs = rk.load(kind)
+        assert np.array_equal(theirs.predict(X), base.predict(X))
+        again = rk.LambdaMART(n_estimators=2, base_model=theirs, n_threads=4).fit(X, y, qid=qid)
+        assert np.array_equal(again.predict(X), expected)
 
 def save(model):
     model.save(path + ".2")
@@ -74,10 +92,35 @@ for what in tasks:
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "sklearn"])
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost", "sklearn", "catboost", "linear"])
 def test_a_forked_child_does_not_wait_for_ever(library, tmp_path):
-    pytest.importorskip(library)
+    pytest.importorskip("xgboost" if library == "linear" else library)
+    run_script(library, tmp_path)
+
+
+# Files that our readers take, and one that its library scores in a process of its own.
+FILES = [
+    "rank.lightgbm.txt",
+    "rank.xgboost.ubj",
+    "lossguide.catboost.json",
+    "rank.catboost.cbm",
+    "trees.ranklib.txt",
+    "trees.quickrank.xml",
+    "categories.lightgbm.txt",
+]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.parametrize("name", FILES)
+def test_base_models_from_files_in_a_forked_child(name, tmp_path):
+    if name.endswith("cbm") or name.startswith("categories"):
+        pytest.importorskip(name.split(".")[1])
+    run_script(str(FOLDER / name), tmp_path)
+
+
+def run_script(kind, tmp_path):
     several = {**os.environ, "OMP_NUM_THREADS": "4", "NUMBA_NUM_THREADS": "4"}
-    words = [sys.executable, "-W", "ignore", "-c", SCRIPT, library, str(tmp_path / "model.rk")]
+    words = [sys.executable, "-W", "ignore", "-c", SCRIPT, kind, str(tmp_path / "model.rk")]
     done = subprocess.run(words, env=several, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr

@@ -30,7 +30,8 @@ def export(
         typer.Option(
             metavar="FORMAT",
             show_default="by the name of the output",
-            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch or vespa.",
+            help="lightgbm, xgboost, ranklib, quickrank, solr, elasticsearch, opensearch, vespa, "
+            "onnx or c.",
         ),
     ] = None,
     data: Annotated[
@@ -64,7 +65,10 @@ def export(
 
     Example: rankinite export ranker.rk --to solr --output ranker.json
     """
-    check_new(output, "the exported model", force)
+    from rankinite.exchange.exporting import format_of
+
+    for path in (output, *(output.with_suffix(s) for s in format_of(output, to).beside_suffixes)):
+        check_new(path, "the exported model", force)
     options = dict(_option(each) for each in option or [])
     ranker = load_model(model, threads)
     sample = None

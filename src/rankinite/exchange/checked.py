@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,15 +14,41 @@ from rankinite.exchange.faults import DamagedError
 _MOST = 2**31 - 1
 
 
-def json_object(content: bytes) -> dict[str, Any]:
+def json_object(content: bytes, *, extended: bool = True) -> dict[str, Any]:
     """The object that a JSON text holds."""
+    return mapping(json_value(content, extended=extended), "the file")
+
+
+def json_value(content: bytes, *, extended: bool = True) -> Any:
+    """Whatever a JSON text holds; the members of its objects have different names.
+
+    Parameters
+    ----------
+    extended : bool
+        Whether it may have NaN and Infinity, which are no JSON.
+    """
     try:
-        found = json.loads(content)
+        return json.loads(
+            content,
+            object_pairs_hook=members_of,
+            parse_constant=None if extended else _no_constant,
+        )
     except RecursionError:
         raise DamagedError("it has things in things, too deep to be read") from None
     except ValueError as error:
         raise DamagedError(f"it is not whole JSON, {error}") from None
-    return mapping(found, "the file")
+
+
+def _no_constant(name: str) -> Any:
+    raise DamagedError(f"it is not whole JSON, which has no {name}")
+
+
+def members_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of its members; of one that comes twice, engines take the first or the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise DamagedError("an object has two members of one name")
+    return found
 
 
 def mapping(value: Any, what: str) -> dict[str, Any]:
@@ -43,8 +70,8 @@ def sequence(value: Any, what: str) -> list[Any]:
 def whole(value: Any, what: str, low: int = 0, high: int = _MOST) -> int:
     """A whole number in [low, high], also one that is written as text."""
     if isinstance(value, str) and len(value) <= 20:
-        text = value.strip()
-        value = int(text) if text.removeprefix("-").isascii() and text.lstrip("-").isdigit() else ""
+        digits = value.strip().removeprefix("-")
+        value = int(value) if digits.isascii() and digits.isdigit() else value
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         raise DamagedError(f"{what} cannot be {_shown(value)}")
     return value
@@ -52,12 +79,32 @@ def whole(value: Any, what: str, low: int = 0, high: int = _MOST) -> int:
 
 def real(value: Any, what: str) -> float:
     """A finite number."""
-    return float(reals([value], what)[0])
+    found = float(reals([value], what)[0])
+    if not math.isfinite(found):
+        raise DamagedError(f"{what} is not finite")
+    return found
+
+
+def real_text(text: Any, what: str) -> float:
+    """A number that is written as text; NaN and infinity are some."""
+    if not isinstance(text, str):
+        raise DamagedError(f"{what} is not written as text")
+    # Python also takes underscores, and the digits of all scripts.
+    if "_" in text or not text.isascii():
+        raise DamagedError(f"{what} cannot be {_shown(text)}")
+    try:
+        return float(text)
+    except ValueError:
+        raise DamagedError(f"{what} cannot be {_shown(text)}") from None
 
 
 def reals(values: Any, what: str, count: int | None = None) -> np.ndarray:
     """Numbers as float64; NaN and infinity are some."""
-    return _numbers(values, what, np.float64, (int, float), "iuf", count)
+    found = _numbers(values, what, np.float64, (int, float), "iuf", count)
+    # Engines write such numbers with an exponent, and some read them as something else without.
+    if isinstance(values, list) and any(type(v) is int and abs(v) > 2**53 for v in values):
+        raise DamagedError(f"{what} has a whole number that is too large")
+    return found
 
 
 def wholes(values: Any, what: str, count: int | None = None) -> np.ndarray:
@@ -93,6 +140,16 @@ def _numbers(
     return found
 
 
+def texts(values: Any, what: str) -> list[str]:
+    """A list of texts that are all different."""
+    found = sequence(values, what)
+    if not all(_is_text(value) for value in found):
+        raise DamagedError(f"{what} has something that is no text")
+    if len(set(found)) < len(found):
+        raise DamagedError(f"{what} has something twice")
+    return found
+
+
 def singles(values: np.ndarray, what: str) -> np.ndarray:
     """Numbers rounded to float32, as float64; one beyond the largest is damage."""
     with np.errstate(over="ignore"):
@@ -114,7 +171,7 @@ def names_of(names: Iterable[Any], stand_in: str, n_features: int) -> list[str] 
     found = list(names)
     if not found:
         return None
-    if not all(isinstance(name, str) for name in found):
+    if not all(_is_text(name) for name in found):
         raise DamagedError("a name of a feature is no text")
     if len(found) != n_features:
         raise DamagedError(f"it has {len(found)} names for {n_features} features")
@@ -123,6 +180,11 @@ def names_of(names: Iterable[Any], stand_in: str, n_features: int) -> list[str] 
     ):
         return None
     return found
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is text that can be written: JSON may have halves of characters."""
+    return isinstance(value, str) and not any("\ud800" <= letter <= "\udfff" for letter in value)
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,14 @@ from typing import Any
 import numpy as np
 
 from rankinite.errors import ExportError, ParameterError
-from rankinite.exchange.plain import Plain, PlainClasses, PlainForest, PlainLinear, PlainNet
+from rankinite.exchange.plain import (
+    Plain,
+    PlainClasses,
+    PlainForest,
+    PlainLinear,
+    PlainNet,
+    Scored,
+)
 from rankinite.exchange.probing import probing_rows
 from rankinite.exchange.sums import linear_of
 from rankinite.exchange.writers import FORMATS, Format, columns_of
@@ -106,13 +113,17 @@ def export(
     if given.pop("constant", None) == "drop" and isinstance(plain, PlainLinear):
         plain, scores = _without_constant(plain, scores)
         notes.append("the constant of the scores is left out, which changes no ranking")
+    if form.takes_stem:
+        given["stem"] = place.stem
     content = form.write(plain, variant=variant, **given)
     beside = {} if form.beside is None else form.beside(plain, **given)
     back = form.read(content, place.name)
     comparison = Comparison(form, plain, back, scores)
-    rows = comparison.rows(given) if sample is None else np.asarray(sample)
+    same_missing = given.get("missing") is None and _MISSING_IN_LINEAR not in notes
+    rows = comparison.rows(same_missing) if sample is None else np.asarray(sample)
     largest = comparison.check(rows, place)
     notes += comparison.notes(rows)
+    notes += [] if form.notes is None else form.notes(plain)
     for suffix, more in beside.items():
         _write(place.with_suffix(suffix), more)
     _write(place, content)
@@ -126,13 +137,13 @@ class Comparison:
 
     form: Format
     plain: Plain
-    back: Plain
+    back: Scored
     scores: Callable[[np.ndarray], np.ndarray]
 
-    def rows(self, options: dict[str, Any]) -> np.ndarray:
+    def rows(self, same_missing: bool) -> np.ndarray:
         """Rows to compare on, with missing values if both sides mean the same by them."""
         keeps = all(getattr(part, "takes_missing", True) for part in _parts(self.plain, self.back))
-        return probing_rows(self.plain, keeps and options.get("missing") is None)
+        return probing_rows(self.plain, keeps and same_missing)
 
     def check(self, rows: np.ndarray, path: Path) -> float:
         """The largest difference to the ranker's scores; an `ExportError` if it is too large."""
@@ -168,8 +179,8 @@ class Comparison:
     @property
     def _bound(self) -> Callable[[Plain, np.ndarray], np.ndarray]:
         """The format's bound; a format may do without single precision if it is asked to."""
-        parts = _parts(self.back)
-        exact = all(isinstance(part, PlainForest) and not part.single_sums for part in parts)
+        # What does not say how it adds is held to the format.
+        exact = all(not getattr(part, "single_sums", True) for part in _parts(self.back))
         return double_bound if exact else self.form.bound
 
     @property
@@ -201,6 +212,11 @@ def format_of(path: Path, name: str | None = None) -> Format:
 def _variant(form: Format, path: Path) -> str:
     """The suffix that picks a form of the format."""
     suffix = path.suffix.lower()
+    if suffix in form.beside_suffixes:
+        raise ParameterError(
+            f"{path.name} will be written beside the file itself: call that "
+            f"{path.stem}{form.suffixes[0]}"
+        )
     if suffix in form.suffixes:
         return suffix
     if len(form.suffixes) == 1:
@@ -242,7 +258,7 @@ def _without_constant(
     return replace(plain, intercept=0.0), lambda X: scores(X) - constant
 
 
-def _parts(*models: Plain) -> list[Any]:
+def _parts(*models: Scored) -> list[Any]:
     """The models themselves, and the forests of classifications."""
     return [p for m in models for p in (m.outputs if isinstance(m, PlainClasses) else [m])]
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from typing import TypeVar
 
 from rankinite.errors import ModelFileError
 from rankinite.exchange.plain import PlainForest, PlainLinear
 
 Read = Callable[[bytes, str], PlainForest | PlainLinear]
+Found = TypeVar("Found")
 
 
 class UnsupportedModelError(ModelFileError):
@@ -27,8 +29,10 @@ class BeyondError(Exception):
 _FAULTS = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 
-def reader(origin: str) -> Callable[[Callable[[bytes], PlainForest | PlainLinear]], Read]:
-    """Let a function from bytes to a plain model raise errors that name the file.
+def reader(
+    origin: str,
+) -> Callable[[Callable[[bytes], Found]], Callable[[bytes, str], Found]]:
+    """Let a function from bytes to a model raise errors that name the file.
 
     Parameters
     ----------
@@ -36,9 +40,9 @@ def reader(origin: str) -> Callable[[Callable[[bytes], PlainForest | PlainLinear
         Whose model it is: "LightGBM".
     """
 
-    def named(read: Callable[[bytes], PlainForest | PlainLinear]) -> Read:
+    def named(read: Callable[[bytes], Found]) -> Callable[[bytes, str], Found]:
         @wraps(read)
-        def read_file(content: bytes, where: str) -> PlainForest | PlainLinear:
+        def read_file(content: bytes, where: str) -> Found:
             try:
                 return read(content)
             except BeyondError as beyond:

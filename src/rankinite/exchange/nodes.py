@@ -12,8 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankinite.exchange.faults import DamagedError
+from rankinite.exchange.faults import BeyondError, DamagedError
 from rankinite.trees import Forest
+
+# One far number must not ask for memory without end.
+MOST_FEATURES = 2**20
+# Counts of leaves are added up as int64.
+_MOST_ROWS = 2**62
 
 
 class Nodes(NamedTuple):
@@ -82,10 +87,12 @@ class Nodes(NamedTuple):
 def forest_of(trees: Sequence[Nodes], n_features: int) -> tuple[Forest, np.ndarray]:
     """The forest of some trees, and the cover of its leaves, float64 of shape (n_leaves,).
 
-    Counts are the rounded covers.
+    Counts are the rounded covers. A cover that cannot be is 0, and all are if their sum cannot be.
     """
     if not trees:
         raise DamagedError("it has no trees")
+    if n_features > MOST_FEATURES:
+        raise BeyondError(f"it has {n_features:,} features, and ours at most {MOST_FEATURES:,}")
     nodes = Nodes(*(np.concatenate(arrays) for arrays in zip(*trees, strict=True)))
     sizes = np.array([len(tree.left) for tree in trees])
     if not sizes.all():
@@ -109,7 +116,9 @@ def forest_of(trees: Sequence[Nodes], n_features: int) -> tuple[Forest, np.ndarr
 
     _check_values(nodes, inner, leaves, tree, n_features)
     cover = nodes.cover[leaves].astype(np.float64)
-    known = np.isfinite(cover) & (cover >= 0) & (cover < 2**62)
+    cover[~(np.isfinite(cover) & (cover >= 0))] = 0.0
+    with np.errstate(over="ignore"):
+        cover = cover if cover.sum() < _MOST_ROWS else np.zeros_like(cover)
     forest = Forest(
         feature=nodes.feature[inner].astype(np.int32),
         threshold=nodes.threshold[inner].astype(np.float64),
@@ -118,11 +127,11 @@ def forest_of(trees: Sequence[Nodes], n_features: int) -> tuple[Forest, np.ndarr
         right=number[right[inner]].astype(np.int32),
         gain=np.nan_to_num(nodes.gain[inner].astype(np.float64)),
         value=nodes.value[leaves].astype(np.float64),
-        count=np.rint(np.where(known, cover, 0.0)).astype(np.int64),
+        count=np.rint(cover).astype(np.int64),
         node_offsets=node_offsets,
         leaf_offsets=leaf_offsets,
     )
-    return forest, np.where(known, cover, 0.0)
+    return forest, cover
 
 
 def _followed(

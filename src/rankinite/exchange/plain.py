@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -69,7 +70,7 @@ class PlainForest:
     def rows(self, X: np.ndarray) -> np.ndarray:
         """The features as the trees see them."""
         if self.single_features:
-            # BeyondError the largest float32 lies infinity, as for the origin.
+            # Beyond the largest float32 lies infinity, as for the origin.
             with np.errstate(over="ignore"):
                 X = X.astype(np.float32, copy=False)
         if self.zero_is_missing is not None and self.zero_is_missing.any():
@@ -237,3 +238,18 @@ def _from_cuts(outputs: np.ndarray) -> np.ndarray:
 
 
 Plain = PlainForest | PlainLinear | PlainNet | PlainClasses
+
+
+class Scored(Protocol):
+    """What a file of another engine becomes: a plain model, or anything that scores like one."""
+
+    @property
+    def n_features(self) -> int:
+        """Number of features."""
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features."""
+
+    def scores(self, X: np.ndarray) -> np.ndarray:
+        """Scores of float64, shape (n_rows,)."""

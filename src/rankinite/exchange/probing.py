@@ -15,6 +15,8 @@ from rankinite.trees import Forest
 N_ROWS = 1000
 # A row for each leaf, and for each value of a feature, as long as there are not more.
 _MOST_ROWS = 4000
+# Fewer rows of very many features.
+_MOST_VALUES = 2**22
 _SEED = 20100623
 # One value in so many is missing.
 _MISSING = 10
@@ -34,7 +36,8 @@ def probing_rows(plain: Plain, missing: bool) -> np.ndarray:
     Returns
     -------
     ndarray of float32, shape (n_rows, n_features)
-        At least `N_ROWS` rows of finite values: not all engines can say infinity.
+        At least `N_ROWS` rows, fewer only of thousands of features, of finite values: not
+        all engines can say infinity.
     """
     rng = np.random.default_rng(_SEED)
     if isinstance(plain, PlainForest | PlainClasses):
@@ -51,17 +54,22 @@ def probing_rows(plain: Plain, missing: bool) -> np.ndarray:
 
 
 def _rows_of_forest(forest: Forest, n_features: int, rng: np.random.Generator) -> np.ndarray:
-    values = [_values(forest.threshold[forest.feature == j]) for j in range(n_features)]
+    values = {j: _values(forest.threshold[forest.feature == j]) for j in np.unique(forest.feature)}
     n_leaves = len(forest.value)
-    wanted = max(N_ROWS, n_leaves, max(len(own) for own in values))
-    rows = np.empty((min(wanted, _MOST_ROWS), n_features), np.float32)
-    for j, own in enumerate(values):
+    wanted = max(N_ROWS, n_leaves, *(len(own) for own in values.values()))
+    n_rows = min(wanted, _MOST_ROWS, _most_rows_of(n_features))
+    rows = rng.choice(_values(np.empty(0)), (n_rows, n_features))
+    for j, own in values.items():
         # Each value about as often as any other.
         rows[:, j] = rng.permutation(np.resize(rng.permutation(own), len(rows)))
     leaves = np.linspace(0, n_leaves - 1, min(n_leaves, len(rows)), dtype=np.int64)
     for row, leaf in zip(rows, leaves.tolist(), strict=False):
         _lead_to(forest, leaf, row, rng)
     return rows
+
+
+def _most_rows_of(n_features: int) -> int:
+    return max(1, _MOST_VALUES // max(1, n_features))
 
 
 def _values(thresholds: np.ndarray) -> np.ndarray:
@@ -98,7 +106,8 @@ def _lead_to(forest: Forest, leaf: int, row: np.ndarray, rng: np.random.Generato
 
 
 def _rows_of_numbers(plain: PlainLinear | PlainNet, rng: np.random.Generator) -> np.ndarray:
-    rows = rng.standard_normal((N_ROWS, plain.n_features))
+    n_rows = min(N_ROWS, _most_rows_of(plain.n_features))
+    rows = rng.standard_normal((n_rows, plain.n_features))
     if isinstance(plain, PlainNet):
         varies = plain.scale > 0
         deviation = np.divide(1.0, plain.scale, out=np.ones_like(plain.scale), where=varies)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankinite.exchange.checked import members_of
 from rankinite.exchange.faults import DamagedError
 
 # Numbers by their markers: how `struct` calls them, and how numpy does.
@@ -124,16 +125,14 @@ class _Decoder:
 
     def members(self, depth: int) -> dict[str, Any]:
         kind, count = self.head()
-        found: dict[str, Any] = {}
-        n_read = 0
-        while count is None or n_read < count:
+        found: list[tuple[str, Any]] = []
+        while count is None or len(found) < count:
             if count is None and self.content[self.at : self.at + 1] == b"}":
                 self.take(1)
                 break
             name = self.text()
-            found[name] = self.value(kind or self.marker(), depth)
-            n_read += 1
-        return found
+            found.append((name, self.value(kind or self.marker(), depth)))
+        return members_of(found)
 
 
 # Markers of what arrays hold, by numpy's names.

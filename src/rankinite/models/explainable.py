@@ -17,6 +17,9 @@ from rankinite.models.parameters import OneOf
 if TYPE_CHECKING:
     from rankinite.explanation import PermutationImportance
 
+# A row's contributions take as long as the scores of at least so many: threads are worth it sooner.
+_AS_DEAR_AS = 32
+
 
 class Explainable(ABC):
     """The part of a ranker that explains it, from its plain model or from its scores alone."""
@@ -48,7 +51,7 @@ class Explainable(ABC):
         plain = self._plain_to_explain()
         rows = self._rows_of(X)
         counted = None if background is None else self._rows_of(background)
-        with self._threads_for(len(rows)):
+        with self._threads_for(_AS_DEAR_AS * len(rows)):
             shares = contributions(plain, rows, counted)
         return X.in_caller_order(shares) if isinstance(X, Dataset) else shares
 

@@ -116,7 +116,12 @@ class Imported(Ranker):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """Share of each feature in the sum of all splits' gains, shape (n_features,)."""
+        """Share of each feature in the sum of all splits' gains, shape (n_features,).
+
+        An AttributeError if it is linear.
+        """
+        if not isinstance(self.model, PlainForest):
+            raise AttributeError("this model is linear and has no feature_importances_")
         gains = np.asarray(self.feature_importance("gain"))
         return gains / gains.sum() if gains.sum() > 0 else gains
 

@@ -110,8 +110,8 @@ class Ranker(Estimator, Explainable):
         path : path
             Where to write it.
         format : str, optional
-            "lightgbm", "xgboost", "ranklib", "quickrank", "solr", "elasticsearch", "opensearch"
-            or "vespa"; by default the one whose files have the suffix of `path`.
+            "lightgbm", "xgboost", "ranklib", "quickrank", "solr", "elasticsearch", "opensearch",
+            "vespa" or "c"; by default the one whose files have the suffix of `path`.
         sample : Dataset, matrix or frame, optional
             Rows to check with; by default they are made of the thresholds of the trees.
         **options

@@ -19,12 +19,24 @@ from rankinite.exchange.ubjson import is_ubjson
 
 
 class Format(NamedTuple):
-    """A form in which another engine keeps models."""
+    """A form in which another engine keeps models.
+
+    Attributes
+    ----------
+    origin, name : str
+    is_it : callable
+        Whether some bytes are in this form.
+    read : callable
+        The plain model of the bytes.
+    instead : str
+        If the engine itself does not read the form, though it writes it: one that it reads.
+    """
 
     origin: str
     name: str
     is_it: Callable[[bytes], bool]
     read: Read
+    instead: str = ""
 
 
 def _with_key(key: bytes) -> Callable[[bytes], bool]:
@@ -37,7 +49,7 @@ FORMATS = (
     Format("XGBoost", "UBJSON", is_ubjson, xgboost.read),
     Format("XGBoost", "JSON", _with_key(b'"learner"'), xgboost.read),
     Format("CatBoost", "JSON", _with_key(b'"features_info"'), catboost.read),
-    Format("LightGBM", "JSON", _with_key(b'"tree_info"'), lightgbm_json.read),
+    Format("LightGBM", "JSON", _with_key(b'"tree_info"'), lightgbm_json.read, "text"),
     Format("RankLib", "text", ranklib.is_ranklib, ranklib.read),
     Format("QuickRank", "XML", quickrank.is_quickrank, quickrank.read),
 )

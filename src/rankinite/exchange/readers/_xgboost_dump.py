@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import numpy as np
 
-from rankinite.exchange.checked import mapping, reals, sequence, whole
+from rankinite.exchange.checked import json_value, mapping, reals, sequence, texts, whole
 from rankinite.exchange.faults import DamagedError
 from rankinite.exchange.nodes import Nodes, forest_of
 from rankinite.trees import Forest
@@ -28,11 +27,11 @@ def dumped_trees(content: bytes) -> tuple[Forest, list[str]]:
     A row with x < t goes left, and here x ≤ t does: thresholds are float32 as they stand, and it is
     for the caller to move them.
     """
-    found = sequence(json.loads(content), "the file")
+    found = sequence(json_value(content), "the file")
     numbers: dict[str, int] = {}
     trees = [_tree(mapping(tree, "a tree"), numbers) for tree in found]
     forest, _ = forest_of(trees, len(numbers))
-    return forest, list(numbers)
+    return forest, texts(list(numbers), "split")
 
 
 def _tree(root: dict[str, Any], numbers: dict[str, int]) -> Nodes:

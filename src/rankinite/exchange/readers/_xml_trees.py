@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from rankinite.exchange.checked import whole
+from rankinite.exchange.checked import real_text, whole
 from rankinite.exchange.faults import DamagedError
 from rankinite.exchange.nodes import Nodes
 
@@ -29,9 +29,7 @@ def parsed(text: str) -> Element:
 
 def number(text: str | None, what: str) -> float:
     """A finite number of an element or an attribute."""
-    if text is None or "_" in text:
-        raise DamagedError(f"{what} is no number")
-    found = float(text)
+    found = real_text(text, what)
     if not np.isfinite(found):
         raise DamagedError(f"{what} is not finite")
     return found
@@ -55,8 +53,8 @@ def tree_of(
         node, parent, side = todo.pop()
         if parent >= 0:
             rows[parent][side] = len(rows)
-        output = node.find("output")
-        if output is not None:
+        if [child.tag for child in node] == ["output"]:
+            (output,) = node
             rows.append([-1, -1, 0, 0.0, leaf_value(number(output.text, "a leaf"))])
             continue
         feature, threshold, left, right = parts(node)

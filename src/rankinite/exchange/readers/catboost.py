@@ -1,8 +1,10 @@
 """CatBoost's JSON, as ``save_model(format="json")`` writes it.
 
-Features and borders are float32, and x > border goes right. Leaves and sums are float64; the file
-has the leaves with fewer digits than they have, so that scores are off by about 1e-16 of them.
-A symmetric tree asks one question a level: the k-th decides on bit k of the number of the leaf.
+Features and borders are float32, and x > border goes right. A split names its feature and border,
+and also its number among the borders of all features, which is what CatBoost looks at: they must
+agree. Leaves and sums are float64; the file has the leaves with fewer digits than they have, so
+that scores are off by about 1e-16 of them. A symmetric tree asks one question a level: the k-th
+decides on bit k of the number of the leaf.
 """
 
 from __future__ import annotations
@@ -34,23 +36,26 @@ _DEEPEST = 16
 @reader("CatBoost")
 def read(content: bytes) -> PlainForest:
     """The forest of CatBoost's JSON."""
-    model = json_object(content)
+    model = json_object(content, extended=False)
     features = _features(mapping(model["features_info"], "features_info"))
-    scale, bias = _scale_and_bias(model.get("scale_and_bias", [1, [0]]))
+    scale, bias = _scale_and_biases(model.get("scale_and_bias", [1, [0]]))
     if "oblivious_trees" in model:
         trees = [
-            _symmetric(mapping(tree, "a tree"), features)
+            _symmetric(mapping(tree, "a tree"), features, len(bias))
             for tree in sequence(model["oblivious_trees"], "oblivious_trees")
         ]
     else:
-        trees = [_nested(tree, features) for tree in sequence(model["trees"], "trees")]
+        trees = [_nested(tree, features, len(bias)) for tree in sequence(model["trees"], "trees")]
     forest, cover = forest_of(trees, len(features.place))
+    # Only now: CatBoost would look for the values of leaves beyond the end of those that are there.
+    if len(bias) > 1:
+        raise BeyondError(f"it has {len(bias)} scores a row, and a ranker has one")
     return PlainForest(
         forest,
         len(features.place),
         features.names,
         scale=scale,
-        bias=bias,
+        bias=float(bias[0]),
         single_features=True,
         cover=cover,
     )
@@ -59,10 +64,17 @@ def read(content: bytes) -> PlainForest:
 class _Features:
     """Where the features of a model stand in a row, and where their missing values go."""
 
-    def __init__(self, place: np.ndarray, missing_left: np.ndarray, names: list[str] | None):
+    def __init__(
+        self,
+        place: np.ndarray,
+        missing_left: np.ndarray,
+        names: list[str] | None,
+        borders: list[np.ndarray],
+    ):
         self.place = place
         self.missing_left = missing_left
         self.names = names
+        self._splits = [(j, b) for j, own in enumerate(borders) for b in own.tolist()]
 
     def split(self, split: Any) -> tuple[int, float]:
         """The number of a split's feature among the model's, and the border."""
@@ -73,7 +85,11 @@ class _Features:
                 "feature"
             )
         number = whole(found["float_feature_index"], "float_feature_index", 0, len(self.place) - 1)
-        return number, real(found["border"], "a border")
+        border = _single(real(found["border"], "a border"))
+        index = whole(found["split_index"], "split_index", 0, len(self._splits) - 1)
+        if self._splits[index] != (number, border):
+            raise DamagedError(f"split {index} is that of another feature or border")
+        return number, border
 
 
 def _features(info: dict[str, Any]) -> _Features:
@@ -94,6 +110,9 @@ def _features(info: dict[str, Any]) -> _Features:
     treatments = [f.get("nan_value_treatment", "AsIs") for f in features]
     if not all(isinstance(how, str) and how in _MISSING_LEFT for how in treatments):
         raise DamagedError("a feature has a treatment of missing values that there is not")
+    for feature, how in zip(features, treatments, strict=True):
+        if how == "AsTrue" and feature.get("has_nans") is not True:
+            raise DamagedError("a feature without missing values says where they go")
     names: list[Any] = [""] * len(features)
     for j, feature in zip(place, features, strict=True):
         # A feature without a name goes by its number.
@@ -102,49 +121,60 @@ def _features(info: dict[str, Any]) -> _Features:
         place,
         np.array([_MISSING_LEFT[how] for how in treatments], bool),
         names_of(names, "", len(features)),
+        [_borders(feature["borders"]) for feature in features],
     )
 
 
-def _scale_and_bias(value: Any) -> tuple[float, float]:
-    """What the sum is multiplied by, and what is then added."""
+def _borders(values: Any) -> np.ndarray:
+    found = singles(reals(values, "borders"), "borders")
+    if not (np.diff(found) > 0).all():
+        raise DamagedError("borders do not rise")
+    return found
+
+
+def _single(border: float) -> float:
+    return float(singles(np.array([border]), "borders")[0])
+
+
+def _scale_and_biases(value: Any) -> tuple[float, np.ndarray]:
+    """What the sum is multiplied by, and what is then added: a number for each score of a row."""
     found = sequence(value, "scale_and_bias")
     if len(found) != 2:
         raise DamagedError("scale_and_bias is not two things")
-    biases = found[1] if isinstance(found[1], list) else [found[1]]
-    if len(biases) > 1:
-        raise BeyondError(f"it has {len(biases)} scores a row, and a ranker has one")
-    scale = real(found[0], "the scale")
-    bias = real(biases[0], "the bias") if biases else 0.0
-    if not np.isfinite([scale, bias]).all():
-        raise DamagedError("its scale or bias is not finite")
-    return scale, bias
+    # CatBoost passes over a bias that is no list.
+    biases = [0] if found[1] in (0, []) else sequence(found[1], "the bias")
+    return real(found[0], "the scale"), np.array([real(bias, "the bias") for bias in biases])
 
 
-def _symmetric(tree: dict[str, Any], features: _Features) -> Nodes:
-    """A tree of one question a level, as a tree whose levels all ask the same."""
-    questions = [features.split(split) for split in sequence(tree["splits"] or [], "splits")]
+def _symmetric(tree: dict[str, Any], features: _Features, n_scores: int) -> Nodes:
+    """A tree of one question a level, as a tree whose levels all ask the same.
+
+    Of several scores a row it is the tree of the first, as below.
+    """
+    splits = tree["splits"]  # null, if there is one leaf
+    questions = [features.split(s) for s in ([] if splits is None else sequence(splits, "splits"))]
     value = reals(tree["leaf_values"], "leaf_values")
     depth = len(questions)
-    if depth > _DEEPEST or len(value) < 2**depth:
-        raise DamagedError(f"a tree of {depth} questions has {len(value)} leaves")
-    if len(value) > 2**depth:
-        raise BeyondError("its leaves have several values, and a ranker has one score")
-    weight = reals(tree.get("leaf_weights") or np.zeros(2**depth), "leaf_weights", 2**depth)
+    if depth > _DEEPEST or len(value) != n_scores * 2**depth:
+        raise DamagedError(f"a tree of {depth} questions has {len(value)} values of leaves")
+    weights = tree.get("leaf_weights")
+    unknown = weights is None or weights == []
+    weight = reals(np.zeros(2**depth) if unknown else weights, "leaf_weights", 2**depth)
     # The root asks about the highest bit, so that leaves lie in the order of their numbers. Node n
     # of a level has the children 2n and 2n + 1 of the next, and nodes are numbered level by level.
     level = np.repeat(np.arange(depth), 2 ** np.arange(depth))
     asked = depth - 1 - level
     feature = np.array([number for number, _ in questions], np.int64)[asked]
-    borders = singles(np.array([border for _, border in questions], np.float64), "borders")[asked]
+    borders = np.array([border for _, border in questions], np.float64)[asked]
     n_inner = 2**depth - 1
     left = 2 * np.arange(n_inner) + 1
     left[left >= n_inner] = ~(left[left >= n_inner] - n_inner)
     right = 2 * np.arange(n_inner) + 2
     right[right >= n_inner] = ~(right[right >= n_inner] - n_inner)
-    return _apart(left, right, feature, borders, value, weight, features)
+    return _apart(left, right, feature, borders, value[::n_scores], weight, features)
 
 
-def _nested(root: Any, features: _Features) -> Nodes:
+def _nested(root: Any, features: _Features, n_scores: int) -> Nodes:
     """A tree of objects in objects."""
     splits: list[tuple[int, float]] = []
     leaves: list[tuple[float, float]] = []
@@ -160,20 +190,20 @@ def _nested(root: Any, features: _Features) -> Nodes:
             splits.append(features.split(node["split"]))
             children.append([0, 0])
             todo += [(node["right"], number, 1), (node["left"], number, 0)]
-        elif isinstance(node["value"], list):
-            raise BeyondError("its leaves have several values, and a ranker has one score")
         else:
-            leaves.append((real(node["value"], "a leaf"), real(node.get("weight", 0), "a weight")))
+            value = node["value"] if n_scores > 1 else [node["value"]]
+            first = reals(value, "a leaf", n_scores)[0]
+            leaves.append((float(first), real(node.get("weight", 0), "a weight")))
     both = np.array(children, np.int64).reshape(-1, 2)
     asked = np.array(splits, np.float64).reshape(-1, 2)
-    value, weight = np.array(leaves, np.float64).T
+    values, weights = np.array(leaves, np.float64).T
     return _apart(
         both[:, 0],
         both[:, 1],
         asked[:, 0].astype(np.int64),
-        singles(asked[:, 1], "borders"),
-        value,
-        weight,
+        asked[:, 1],
+        values,
+        weights,
         features,
     )
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.exchange.checked import json_object, mapping, reals, sequence, wholes
+from rankinite.exchange.checked import json_object, mapping, reals, sequence, singles, wholes
 from rankinite.exchange.faults import DamagedError, reader
 from rankinite.exchange.plain import PlainForest
 from rankinite.exchange.readers._xgboost_dump import dumped_trees, is_dump
@@ -26,9 +26,8 @@ def read(content: bytes) -> PlainForest:
     if not is_dump(content):
         return _raw(json_object(content))
     forest, names = dumped_trees(content)
-    single = forest.value.astype(np.float32).astype(np.float64)
     return PlainForest(
-        replace(strict_as_at_most(forest, np.float32), value=single),
+        replace(strict_as_at_most(forest, np.float32), value=singles(forest.value, "leaf")),
         len(names),
         names,
         single_features=True,

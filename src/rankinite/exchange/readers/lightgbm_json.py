@@ -32,7 +32,11 @@ def read(content: bytes) -> PlainForest:
     n_features = whole(model["max_feature_idx"], "max_feature_idx") + 1
     if len(names) != n_features:
         raise DamagedError(f"it has {len(names)} names for {n_features} features")
-    trees = [_tree(mapping(tree, "a tree")) for tree in sequence(model["tree_info"], "tree_info")]
+    found = [mapping(tree, "a tree") for tree in sequence(model["tree_info"], "tree_info")]
+    for t, tree in enumerate(found):
+        if whole(tree.get("tree_index", t), "tree_index") != t:
+            raise DamagedError(f"tree {t} is missing, or stands elsewhere")
+    trees = [_tree(tree) for tree in found]
     return forest_with_missing(
         [tree for tree, _ in trees],
         [kind for _, kind in trees],
@@ -62,6 +66,8 @@ def _tree(tree: dict[str, Any]) -> tuple[Nodes, np.ndarray]:
             todo += [(node["right_child"], number, 1), (node["left_child"], number, 0)]
         else:
             leaves.append(node)
+    if whole(tree.get("num_leaves", len(leaves)), "num_leaves") != len(leaves):
+        raise DamagedError("a tree does not have as many leaves as it says")
     if any("leaf_coeff" in leaf for leaf in leaves):
         raise BeyondError("its leaves are linear models; train it without linear_tree")
     if any(split["decision_type"] != "<=" for split in splits):

@@ -6,6 +6,8 @@ zero; or nothing, so that NaN counts as zero. A forest's score is the mean of it
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from rankinite.exchange.checked import names_of, whole, wholes
@@ -16,6 +18,11 @@ from rankinite.exchange.readers._lightgbm import MISSING_KINDS, forest_with_miss
 
 # What ends the trees; what follows, such as the parameters of the training, no score depends on.
 _END = "\nend of trees"
+# What no score depends on; but LightGBM stops reading where there are not as many as splits, and of
+# what leaves have one more.
+_UNUSED = {"internal_value": 0, "internal_weight": 0, "internal_count": 0, "leaf_weight": 1}
+# The beginning of a line of a tree: LightGBM looks for the next equals sign, wherever it stands.
+_FIELD = re.compile("[a-z_0-9]+=")
 # Bits of a split's decision_type.
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 
@@ -47,7 +54,12 @@ def read(content: bytes) -> PlainForest:
         number, _, rest = block.partition("\n")
         if whole(number, "the number of a tree") != t:
             raise DamagedError(f"tree {t} is missing, or stands elsewhere")
-        tree, kind = _tree(_Fields(rest))
+        fields, _, more = rest.partition("\n\n")
+        if more.strip("\n"):
+            raise DamagedError(f"tree {t} goes on after an empty line, where it ends for LightGBM")
+        if not all(_FIELD.match(line) for line in fields.rstrip("\n").split("\n")):
+            raise DamagedError(f"tree {t} has a line that is no name with a value")
+        tree, kind = _tree(_Fields(fields))
         read_trees.append(tree)
         kinds.append(kind)
     return forest_with_missing(
@@ -55,7 +67,7 @@ def read(content: bytes) -> PlainForest:
         kinds,
         n_features,
         names_of(names, "Column_", n_features),
-        averages="average_output" in head.splitlines(),
+        averages="average_output" in head.split("\n"),
     )
 
 
@@ -63,7 +75,10 @@ class _Fields(dict[str, str]):
     """The lines ``name=value`` of a text."""
 
     def __init__(self, text: str) -> None:
-        super().__init__(line.split("=", 1) for line in text.splitlines() if "=" in line)
+        found = [line.split("=", 1) for line in text.split("\n") if "=" in line]
+        super().__init__(found)
+        if len(self) < len(found):
+            raise DamagedError("something is said twice")
 
     def reals(self, name: str, count: int) -> np.ndarray:
         """Numbers as float64."""
@@ -75,7 +90,8 @@ class _Fields(dict[str, str]):
         return wholes([*map(int, self._words(name))], name, count)
 
     def _words(self, name: str) -> list[str]:
-        if "_" in self[name]:  # which Python takes in a number
+        # Python takes underscores in numbers, and the digits of all scripts.
+        if "_" in self[name] or not self[name].isascii():
             raise DamagedError(f"{name} has something that is no number")
         return self[name].split()
 
@@ -114,6 +130,9 @@ def _tree(fields: _Fields) -> tuple[Nodes, np.ndarray]:
         if "split_gain" in fields
         else np.zeros(n_inner),
     }
+    for name, more in _UNUSED.items():
+        if len(fields.get(name, "").split()) not in (n_inner + more, 0):
+            raise DamagedError(f"{name} does not have {n_inner + more} values")
     if "leaf_count" in fields:
         count = fields.wholes("leaf_count", n_leaves).astype(np.float64)
     return Nodes.apart(splits, value, count), kind

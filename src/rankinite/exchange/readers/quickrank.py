@@ -37,7 +37,9 @@ def read(content: bytes) -> PlainForest:
         raise DamagedError("it does not say what it is")
     if kind not in _TREES or ensemble is None:
         raise BeyondError(f"a model of the type {kind[:40]!a} is no sum of trees")
-    trees = [_tree(element) for element in ensemble.findall("tree")]
+    if len(root.findall("ensemble")) > 1 or any(child.tag != "tree" for child in ensemble):
+        raise DamagedError("it has something else than trees in one ensemble")
+    trees = [_tree(element) for element in ensemble]
     if not trees:
         raise DamagedError("it has no trees")
     promised = root.findtext("info/trees")
@@ -49,17 +51,17 @@ def read(content: bytes) -> PlainForest:
 
 
 def _tree(element: Element) -> Nodes:
-    split = element.find("split")
-    if split is None:
-        raise DamagedError("a tree has no <split>")
+    if [child.tag for child in element] != ["split"]:
+        raise DamagedError("a tree is not one <split>")
     weight = number(element.get("weight"), "the weight of a tree")
-    return tree_of(split, _parts, lambda leaf: leaf * weight)
+    return tree_of(element[0], _parts, lambda leaf: leaf * weight)
 
 
 def _parts(split: Element) -> Parts:
     """By name, and the children by what their attribute ``pos`` says."""
-    feature, threshold = split.find("feature"), split.find("threshold")
-    sides = {child.get("pos"): child for child in split.findall("split")}
-    if feature is None or threshold is None or sides.keys() != {"left", "right"}:
+    sides = {child.get("pos"): child for child in split if child.tag == "split"}
+    others = {child.tag: child for child in split if child.tag != "split"}
+    named = others.keys() == {"feature", "threshold"} and sides.keys() == {"left", "right"}
+    if not named or len(split) != 4:
         raise DamagedError("a <split> is not a feature, a threshold, a left and a right split")
-    return feature, threshold, sides["left"], sides["right"]
+    return others["feature"], others["threshold"], sides["left"], sides["right"]

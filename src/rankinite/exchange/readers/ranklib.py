@@ -64,11 +64,10 @@ def _forest(text: str) -> PlainForest:
 
 
 def _tree(element: Element) -> Nodes:
-    splits = element.findall("split")
-    if element.tag != "tree" or len(splits) != 1:
+    if element.tag != "tree" or [child.tag for child in element] != ["split"]:
         raise DamagedError("something else than a <tree> with a <split>")
     weight = _single(number(element.get("weight"), "the weight of a tree"))
-    return tree_of(splits[0], _parts, lambda leaf: weight * _single(leaf))
+    return tree_of(element[0], _parts, lambda leaf: weight * _single(leaf))
 
 
 def _single(value: float) -> float:

@@ -11,7 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.exchange.checked import json_object, mapping, reals, sequence
+from rankinite.exchange.checked import (
+    json_object,
+    mapping,
+    real_text,
+    reals,
+    sequence,
+    singles,
+    texts,
+)
 from rankinite.exchange.faults import DamagedError, reader
 from rankinite.exchange.nodes import Nodes, forest_of
 from rankinite.exchange.plain import PlainForest, PlainLinear
@@ -27,13 +35,16 @@ def read(content: bytes) -> PlainForest | PlainLinear:
     model = json_object(content)
     if not model.keys() <= _MEMBERS:
         raise DamagedError("it has a member that Solr does not know")
-    names = [mapping(f, "a feature")["name"] for f in sequence(model["features"], "features")]
+    features = [mapping(f, "a feature") for f in sequence(model["features"], "features")]
+    names = texts([feature["name"] for feature in features], "features")
     params = mapping(model["params"], "params")
     kind = str(model["class"]).rpartition(".")[2]
     if kind == "LinearModel":
         weights = mapping(params["weights"], "weights")
-        single = reals([weights[name] for name in names], "weights").astype(np.float32)
-        return PlainLinear(single.astype(np.float64), feature_names=names, single_features=True)
+        found = singles(reals([weights[name] for name in names], "weights"), "weights")
+        if not np.isfinite(found).all():
+            raise DamagedError("a weight is not finite")
+        return PlainLinear(found, feature_names=names, single_features=True)
     if kind != "MultipleAdditiveTreesModel":
         raise DamagedError(f"its class is {kind[:40]!a}")
     missing_is_zero = params.get("isNullSameAsZero", True)
@@ -82,7 +93,6 @@ def _tree(tree: dict[str, Any], numbers: dict[str, int], missing_is_zero: bool) 
 
 
 def _single(text: Any) -> np.float32:
-    """Solr wants numbers as texts."""
-    if not isinstance(text, str):
-        raise DamagedError("a number is not written as text")
-    return np.float32(text)
+    """Solr wants numbers as texts; what is beyond float32 is infinity here."""
+    with np.errstate(over="ignore"):
+        return np.float32(real_text(text, "a number"))

@@ -18,6 +18,7 @@ from rankinite.exchange.checked import (
     json_object,
     mapping,
     names_of,
+    real_text,
     reals,
     sequence,
     singles,
@@ -78,7 +79,7 @@ def forest_of_model(model: dict[str, Any]) -> PlainForest:
     for name, most in (("num_class", 1), ("num_target", 1)):
         if whole(param.get(name, "0"), name) > most:
             raise BeyondError(f"it has {param[name]} scores a row, and a ranker has one")
-    n_features = whole(param["num_feature"], "num_feature")
+    n_features = whole(param["num_feature"], "num_feature", 1)
     start = _start(learner, param)
     booster, weights = _trees_of(mapping(learner["gradient_booster"], "gradient_booster"))
     trees = [mapping(tree, "a tree") for tree in sequence(booster["trees"], "trees")]
@@ -109,9 +110,9 @@ def _start(learner: dict[str, Any], param: dict[str, Any]) -> float:
             f"its objective is {objective[:40]!a}, whose scale of scores is not known here"
         )
     text = param["base_score"]
-    if not isinstance(text, str) or "_" in text:
-        raise DamagedError("the base score is no text")
-    score = float(text.strip().removeprefix("[").removesuffix("]"))
+    if isinstance(text, str):
+        text = text.strip().removeprefix("[").removesuffix("]")
+    score = real_text(text, "the base score")
     with np.errstate(over="ignore"):
         score = float(np.float32(score))
         try:
@@ -151,6 +152,10 @@ def _check_numbers(booster: dict[str, Any], trees: list[dict[str, Any]]) -> None
         raise DamagedError(f"it has {len(trees)} trees, not {n_trees}")
     if wholes(booster["tree_info"], "tree_info", n_trees).any():
         raise BeyondError("it has several scores a row, and a ranker has one")
+    if "iteration_indptr" in booster:  # the first tree of each round, by which XGBoost scores
+        bounds = wholes(booster["iteration_indptr"], "iteration_indptr")
+        if bounds[:1].tolist() != [0] or bounds[-1] != n_trees or (np.diff(bounds) < 0).any():
+            raise DamagedError("the rounds of its trees are not one after the other")
     for number, tree in enumerate(trees):
         if whole(tree.get("id", number), "the number of a tree") != number:
             raise DamagedError(f"tree {number} is missing, or stands elsewhere")
@@ -174,6 +179,8 @@ def _tree(tree: dict[str, Any], weight: float) -> Nodes:
         reals(tree["split_conditions"], "split_conditions", n_nodes), "split_conditions"
     )
     right = wholes(tree["right_children"], "right_children", n_nodes)
+    if min(left.min(initial=0), right.min(initial=0)) < -1:
+        raise DamagedError("a tree has a child that is out of range")
     missing_left = flags(tree["default_left"], "default_left", n_nodes)
     # Nothing lies below −∞, so that x < −∞ parts the values that are there from the missing ones:
     # as x ≤ ∞ does with the children the other way round.

@@ -13,7 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from rankinite.exchange.plain import Plain, PlainForest, PlainLinear
+from rankinite.exchange.plain import (
+    Plain,
+    PlainClasses,
+    PlainForest,
+    PlainLinear,
+    PlainNet,
+    Scored,
+)
 from rankinite.exchange.writers.names import names_from_one
 
 
@@ -43,6 +50,12 @@ class Format:
         from ours because it adds otherwise, on rows whose values it keeps as they are.
     beside : callable, optional
         ``beside(plain, **options)`` gives further files that belong to it, by their suffixes.
+    beside_suffixes : tuple of str
+        The suffixes of those files.
+    takes_stem : bool
+        Whether `write` and `beside` take ``stem``, the name of the file without its suffix.
+    notes : callable, optional
+        ``notes(plain)`` says what to know before the file is used.
     """
 
     name: str
@@ -51,12 +64,15 @@ class Format:
     options: tuple[str, ...]
     exactness: str
     write: Callable[..., bytes]
-    read: Callable[[bytes, str], Plain]
+    read: Callable[[bytes, str], Scored]
     bound: Callable[[Plain, np.ndarray], np.ndarray]
     beside: Callable[..., dict[str, bytes]] | None = None
+    beside_suffixes: tuple[str, ...] = ()
+    takes_stem: bool = False
+    notes: Callable[[Plain], list[str]] | None = None
 
 
-def columns_of(back: Plain, plain: Plain) -> np.ndarray:
+def columns_of(back: Scored, plain: Plain) -> np.ndarray:
     """The columns of the model's rows that a model read back looks at, in its order.
 
     Some files name only the features that their trees use, and some have as many as the highest
@@ -64,7 +80,7 @@ def columns_of(back: Plain, plain: Plain) -> np.ndarray:
 
     Parameters
     ----------
-    back : Plain
+    back : Scored
         What was read from a file.
     plain : Plain
         What was written to it.
@@ -167,6 +183,31 @@ FORMATS: dict[str, Format] = {
             _later("writers.vespa", "write"),
             _later("readers.vespa", "read"),
             _later("writers.bounds", "double_bound"),
+        ),
+        Format(
+            "onnx",
+            (".onnx",),
+            (PlainForest, PlainLinear, PlainNet, PlainClasses),
+            ("precision",),
+            f"{_SINGLE}; forests bit-equal with precision='double'",
+            _later("writers.onnx", "write"),
+            _later("readers.onnx", "read"),
+            _later("writers.bounds", "single_bound"),
+            notes=_later("writers.onnx", "notes"),
+        ),
+        Format(
+            "c",
+            (".c",),
+            (PlainForest, PlainLinear, PlainNet, PlainClasses),
+            ("name", "form"),
+            "bit-equal for forests; for others equal up to the order of sums, exp and tanh",
+            _later("writers.c_source", "write"),
+            _later("readers.c_source", "read"),
+            _later("writers.bounds", "same_order_bound"),
+            _later("writers.c_source", "beside"),
+            beside_suffixes=(".h",),
+            takes_stem=True,
+            notes=_later("writers.c_source", "notes"),
         ),
     )
 }

@@ -47,6 +47,18 @@ def single_bound(plain: Plain, X: np.ndarray) -> np.ndarray:
     return _of_products(plain, X, _SINGLE)
 
 
+def same_order_bound(plain: Plain, X: np.ndarray) -> np.ndarray:
+    """The same for code that adds the trees of a forest as we do, in the same precision.
+
+    It is 0 for forests; sums of products it may take in another order.
+    """
+    if isinstance(plain, PlainForest):
+        return np.zeros(len(X))
+    if isinstance(plain, PlainClasses):
+        return _of_classes(plain, [same_order_bound(o, X) for o in plain.outputs], _DOUBLE)
+    return _of_products(plain, X, _DOUBLE)
+
+
 def _of_trees(plain: PlainForest, unit: float) -> float:
     # One rounding a leaf, one an addition, and one for each of start and bias; ours on top.
     n = plain.forest.n_trees + 4

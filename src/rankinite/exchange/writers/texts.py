@@ -95,15 +95,14 @@ def depths(forest: Forest) -> np.ndarray:
     return np.array(depth, np.int64)
 
 
-def check_depth(forest: Forest, engine: str) -> np.ndarray:
+def check_depth(forest: Forest, engine: str, deepest: int = DEEPEST) -> np.ndarray:
     """The depths of inner nodes, after refusing trees that no reader would follow."""
     depth = depths(forest)
-    if depth.max(initial=0) >= DEEPEST:
+    if depth.max(initial=0) >= deepest:
         tree = int(np.searchsorted(forest.node_offsets, depth.argmax(), side="right")) - 1
         raise ExportError(
-            f"tree {tree + 1} is {depth.max() + 1} splits deep, and files for {engine} have splits "
-            f"in splits, which readers follow no deeper than {DEEPEST}: train with a smaller "
-            "max_depth"
+            f"tree {tree + 1} is {depth.max() + 1} splits deep, and what reads files for {engine} "
+            f"goes from split to split no deeper than {deepest}: train with a smaller max_depth"
         )
     return depth
 

@@ -55,6 +55,7 @@ class Apart:
             )
         self._child: _Child | None = None
         self._lock = threading.Lock()
+        _ALL.add(self)
         with self._lock:
             self._running()
 
@@ -65,7 +66,6 @@ class Apart:
             try:
                 _, body = self._running().ask(request, libraries.as_bytes(X), SCORING)
             except _FailedError as failed:
-                self._child = None if failed.ended else self._child
                 raise DataError(
                     f"{self.library} cannot score with its model in {self.where} ({failed})"
                 ) from None
@@ -84,12 +84,11 @@ class Apart:
             try:
                 return self._running().ask({"do": "readable"}, b"", READING)[1]
             except _FailedError as failed:
-                self._child = None
                 raise self._unreadable(failed) from None
 
     def _running(self) -> _Child:
         """The child with the model, started if there is none of this very process."""
-        if self._child is not None and self._child.owner == os.getpid():
+        if self._child is not None and self._child.usable:
             return self._child
         child = _Child()
         try:
@@ -113,14 +112,24 @@ class Apart:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__ |= state
         self._lock = threading.Lock()
+        _ALL.add(self)
+
+
+# Those of this process: in a fork of it, no other thread is there to give a lock back.
+_ALL: weakref.WeakSet[Apart] = weakref.WeakSet()
+
+
+def _forget_locks() -> None:
+    for each in _ALL:
+        each._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_locks)
 
 
 class _FailedError(Exception):
-    """A child has not answered, or with an error; `ended` says whether it is gone."""
-
-    def __init__(self, why: str, ended: bool) -> None:
-        super().__init__(why)
-        self.ended = ended
+    """A child has not answered, or with an error."""
 
 
 class _Child:
@@ -128,6 +137,9 @@ class _Child:
 
     def __init__(self) -> None:
         self.owner = os.getpid()
+        # Not while a request is under way: what is left in the pipes is the answer to another.
+        self._idle = True
+        self._given_up = False
         self._process = subprocess.Popen(
             # Without the file's own folder among those that modules are looked for in.
             [sys.executable, "-P", libraries.__file__],
@@ -143,22 +155,33 @@ class _Child:
     ) -> tuple[dict[str, Any], bytes]:
         """The answer to a request, which is waited for so many seconds."""
         assert self._process.stdin is not None and self._process.stdout is not None
-        late = threading.Timer(seconds, self._process.kill)
+        late = threading.Timer(seconds, self._give_up)
         late.daemon = True
         late.start()
+        self._idle = False
         try:
-            libraries.send(self._process.stdin, head, body)
+            libraries.send(self._process.stdin, {**head, "seconds": seconds}, body)
             answer, content = libraries.receive(self._process.stdout)
+            self._idle = True
         except (EOFError, OSError, ValueError):
-            self._process.kill()
-            timed_out = not late.is_alive()
-            why = f"it takes over {seconds:g} seconds" if timed_out else "the process ended"
-            raise _FailedError(why, ended=True) from None
+            why = f"it takes over {seconds:g} seconds" if self._given_up else "the process ended"
+            raise _FailedError(why) from None
         finally:
             late.cancel()
+            if not self._idle:
+                self._process.kill()
         if "error" in answer:
-            raise _FailedError(first_line(str(answer["error"])), ended=False)
+            raise _FailedError(first_line(str(answer["error"])))
         return answer, content
+
+    def _give_up(self) -> None:
+        self._given_up = True
+        self._process.kill()
+
+    @property
+    def usable(self) -> bool:
+        """Whether it can be asked, by this very process."""
+        return self._idle and self.owner == os.getpid()
 
 
 def _end(process: subprocess.Popen[bytes], owner: int) -> None:

@@ -17,6 +17,8 @@ from rankinite.trees import SERIAL_ROWS
 
 # Rows that a model is tried on.
 _PROBES = 64
+# Letters of a message that people read.
+_LONGEST = 300
 
 
 @contextmanager
@@ -54,7 +56,8 @@ def not_fitted(name: str) -> NotFittedError:
 def first_line(error: Exception | str) -> str:
     """The beginning of another library's message, which may go on for pages."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return (lines[0] if lines else type(error).__name__).rstrip(".")
+    line = (lines[0] if lines else type(error).__name__).rstrip(".")
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}..."
 
 
 def check_width(name: str, X: np.ndarray, n_features: int) -> None:

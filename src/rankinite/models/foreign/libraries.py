@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import struct
 import sys
 import tempfile
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -19,6 +21,8 @@ from typing import IO, Any
 import numpy as np
 
 _LENGTH = struct.Struct(">Q")
+# Bytes of addresses that a library may take to read a model: some, and so many a byte of the model.
+_SPACE, _SPACE_A_BYTE = 4 << 30, 100
 
 
 class LightGBM:
@@ -216,9 +220,11 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             head, body = receive(requests)
         except EOFError:
             return
+        _end_in(head["seconds"])
         try:
             if head["do"] == "load":
-                model = LIBRARIES[head["library"]].of_content(body)
+                with _limited_space(_SPACE + _SPACE_A_BYTE * len(body)):
+                    model = LIBRARIES[head["library"]].of_content(body)
                 names = None if model.names is None else [str(name) for name in model.names]
                 send(answers, {"n_features": model.n_features, "names": names})
             elif head["do"] == "readable":
@@ -228,6 +234,36 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
                 send(answers, {}, as_bytes(np.asarray(scores, np.float64)))
         except Exception as error:
             send(answers, {"error": f"{error}" or type(error).__name__})
+        _end_in(0)
+
+
+def _end_in(seconds: float) -> None:
+    """Let the system end this process after so many seconds; 0 calls it off.
+
+    Who has asked does so too, but may be gone by then.
+    """
+    if hasattr(signal, "alarm"):
+        signal.alarm(int(seconds) + 1 if seconds else 0)
+
+
+@contextmanager
+def _limited_space(n_bytes: int) -> Iterator[None]:
+    """Let a wrong length in a model be an error here, before it takes all memory there is."""
+    try:
+        from resource import RLIMIT_AS, getpagesize, getrlimit, setrlimit
+
+        taken = int(Path("/proc/self/statm").read_text().split()[0]) * getpagesize()
+    except (ImportError, OSError):  # another system
+        yield
+        return
+    before = getrlimit(RLIMIT_AS)
+    _, most = before
+    wanted = taken + n_bytes
+    setrlimit(RLIMIT_AS, (wanted if most < 0 else min(wanted, most), most))
+    try:
+        yield
+    finally:
+        setrlimit(RLIMIT_AS, before)
 
 
 if __name__ == "__main__":

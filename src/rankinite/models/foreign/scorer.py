@@ -10,7 +10,7 @@ import numpy as np
 from rankinite.errors import ModelFileError
 from rankinite.exchange.faults import UnsupportedModelError
 from rankinite.exchange.plain import PlainForest, PlainLinear
-from rankinite.exchange.readers import read
+from rankinite.exchange.readers import format_of, read
 from rankinite.models.checked_state import saved_text
 from rankinite.models.file import Arrays, State
 from rankinite.models.foreign import libraries
@@ -33,12 +33,15 @@ def scorer_of_content(library: str, content: bytes, where: str) -> Imported | Li
     What our readers cannot say is read by the library in a process of its own.
     """
     origin = f"model of {library}"
-    try:
-        plain = read(content, where)
-    except UnsupportedModelError:
-        plain = None
-    if plain is not None:
-        return Imported(plain, origin)
+    form = format_of(content)
+    if form is not None:
+        try:
+            return Imported(form.read(content, where), origin)
+        except UnsupportedModelError as error:
+            if form.instead:
+                raise UnsupportedModelError(
+                    f"{error}; or save it as {form.instead}, and {library} itself scores it"
+                ) from None
     return _as_ours(Apart(library, content, where), origin)
 
 
@@ -60,10 +63,12 @@ def _agrees(plain: PlainForest | PlainLinear, engine: libraries.Model | Apart) -
     X[::2, :] = np.where(np.random.default_rng(1).random(X[::2].shape) < 0.2, np.nan, X[::2])
     scores = np.asarray(engine.raw_scores(X, 1), np.float64)
     ours = plain.scores(X)
+    if scores.shape != ours.shape:
+        return False
     # An ulp of single precision, in which some libraries add.
-    return scores.shape == ours.shape and bool(
-        (np.abs(scores - ours) <= np.spacing(np.abs(ours).astype(np.float32))).all()
-    )
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = np.abs(scores - ours) <= np.spacing(np.abs(ours).astype(np.float32))
+    return bool((near | (scores == ours)).all())
 
 
 class LibraryScorer:
