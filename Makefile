@@ -20,7 +20,7 @@ test: $(VENV)/.installed-for-tests
 
 # PyTorch is not among the requirements of the tests, because it is so large.
 test-torch: $(VENV)/.installed-torch
-	$(BIN)/python -m pytest tests/torch tests/test_docs.py
+	$(BIN)/python -m pytest tests/torch tests/cli/test_ranker_options.py tests/test_docs.py
 
 # MPI is not among the requirements of the tests: a machine may have one of its own. Nor is Dask.
 test-distributed: $(VENV)/.installed-distributed

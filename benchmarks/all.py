@@ -25,6 +25,8 @@ SHORT = (
     "nets.py",
     "scoring.py",
     "combined_scoring.py",
+    "imported_scoring.py --libraries LightGBM",
+    "contributions.py --trees 100",
     "reading.py",
     "binning.py",
     "cold_start.py",

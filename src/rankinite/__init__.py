@@ -45,7 +45,7 @@ _HOMES = {
     "Ensemble": "rankinite.ensemble",
     "assemble": "rankinite.ensemble",
     "Bagging": "rankinite.ensemble",
-    "Probabilities": "rankinite.ensemble",
+    "Rescaled": "rankinite.ensemble",
     "Stacked": "rankinite.ensemble",
     "Distillation": "rankinite.ensemble",
     "augmented": "rankinite.ensemble",

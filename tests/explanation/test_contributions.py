@@ -84,3 +84,8 @@ def test_leaves_and_frame():
         frame = model.to_frame(library)
         assert len(frame) == len(forest.feature) + len(forest.value)
         assert {"tree", "feature", "threshold", "value"} <= set(frame.columns)
+        # Of leaves, which have no split, nothing is said about one.
+        for name in ("leaf", "feature", "missing", "threshold"):
+            column = frame[name]
+            gone = int(column.isna().sum() if library == "pandas" else column.null_count())
+            assert gone == len(forest.feature if name == "leaf" else forest.value)

@@ -41,6 +41,23 @@ def test_partial_dependence(made, tmp_path):
     assert np.isclose(found.mean[3], model.predict(changed).mean())
     found.plot(tmp_path / "dependence.png")
     assert (tmp_path / "dependence.png").stat().st_size > 5000
+
+
+def test_dependence_on_values_that_are_no_float32(made):
+    model, rows = made
+    narrow = rk.Dataset(rows.X.astype(np.float32), rows.y, qid=np.arange(rows.n_rows) // 20)
+    at = np.median(model.forest_.threshold[model.forest_.feature == 0])
+    values = [at, np.nextafter(at, np.inf)]
+    found = rk.partial_dependence(model, narrow, 0, values)
+    changed = narrow.X.astype(np.float64)
+    for value, mean in zip(values, found.mean, strict=True):
+        changed[:, 0] = value
+        assert np.isclose(mean, model.predict(changed).mean(), rtol=1e-12)
+    assert found.mean[0] != found.mean[1]
+
+
+def test_features_that_are_not_there(made):
+    model, rows = made
     with pytest.raises(rk.ParameterError, match="no feature 'x'"):
         rk.partial_dependence(model, rows, "x")
 
@@ -56,6 +73,7 @@ def test_why_a_document_is_above_another(made, tmp_path):
     assert np.isclose(turned.difference, -found.difference)
     found.plot(tmp_path / "why.png")
     assert (tmp_path / "why.png").stat().st_size > 5000
-    for wrong in ({"query": 999}, {"query": 3, "above": 21}, {"above": 2, "below": 2}):
+    both = {"above": 2, "below": 2}
+    for wrong in ({"query": 999}, {"above": 21}, {"above": "a"}, {"below": 1.5}, both):
         with pytest.raises(rk.RankiniteError):
             rk.explain(model, rows, **wrong)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankinite.attribution._node_kernels import describe_nodes
-from rankinite.data.feature_labels import feature_labels
+from rankinite.data.feature_labels import feature_label
 from rankinite.errors import ParameterError, RankiniteError
 from rankinite.exchange.plain import PlainForest
 
@@ -68,7 +68,9 @@ def _pandas_column(column: np.ma.MaskedArray) -> Any:
 
     if column.dtype.kind == "i" and np.ma.is_masked(column):
         return array(column.tolist(), dtype="Int64")
-    return column.filled(np.nan) if column.dtype.kind == "f" else column.filled(None)
+    if column.dtype == object:  # which `filled` would fill with question marks
+        return column.tolist()
+    return column.filled(np.nan) if column.dtype.kind == "f" else column.data
 
 
 def _columns(plain: PlainForest) -> dict[str, np.ma.MaskedArray]:
@@ -104,7 +106,8 @@ def _columns(plain: PlainForest) -> dict[str, np.ma.MaskedArray]:
         count.data,
         cover.data,
     )
-    names = np.array(feature_labels(plain.feature_names, plain.n_features), object)
+    used, number = np.unique(forest.feature, return_inverse=True)
+    names = np.array([feature_label(j, plain.feature_names) for j in used], object)
     missing = np.where(forest.missing_left, "left", "right").astype(object)
     return {
         "tree": np.ma.array(np.repeat(np.arange(forest.n_trees), sizes)),
@@ -114,7 +117,7 @@ def _columns(plain: PlainForest) -> dict[str, np.ma.MaskedArray]:
         "parent": np.ma.array(parent, mask=parent < 0),
         "left": np.ma.array(left, mask=is_leaf),
         "right": np.ma.array(right, mask=is_leaf),
-        "feature": of(object, names[forest.feature]),
+        "feature": of(object, names[number]),
         "threshold": of(np.float64, forest.threshold),
         "missing": of(object, missing),
         "gain": of(np.float64, forest.gain),

@@ -99,8 +99,8 @@ def partial_dependence(
         data = data.select_queries(np.unique(evenly))
         X = data.features.values()
     scores = np.empty((len(grid), len(X)))
+    changed = X.astype(np.float64)  # a value that is asked for may be no float32
     for k, value in enumerate(grid):
-        changed = X.copy()
         changed[:, j] = value
         scores[k] = scores_of(ranker, Dataset.of(data, FeatureValues(changed, data.feature_names)))
     around = scores - scores.mean(axis=0)

@@ -12,10 +12,12 @@ from rankinite._text_table import aligned
 from rankinite.data import Dataset
 from rankinite.data.feature_labels import feature_labels
 from rankinite.errors import DataError, ParameterError
+from rankinite.models.parameters import Whole
 from rankinite.plots.figures import new_figure, write_figure
 
 # Features that are named one by one; the rest is added up.
 _SHOWN = 10
+_RAISES, _LOWERS, _TOGETHER = "#30638e", "#c1272d", "#999999"
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,22 +69,26 @@ class Explanation:
         ]
         rest = self.shares[_SHOWN:]
         if len(rest):
-            rows.append((f"{len(rest)} other features", f"{rest.sum():+.4f}", ""))
+            rows.append((_others(rest), f"{rest.sum():+.4f}", ""))
         return f"{first}\n{aligned(('feature', 'share', 'values'), rows)}"
 
     def plot(self, path: str | os.PathLike[str]) -> None:
         """Draw the shares as bars to a .png or .svg file."""
-        n = min(_SHOWN, len(self.names))
-        figure = new_figure(6.5, 0.6 + 0.32 * n)
-        panel = figure.subplots()
-        shares = self.shares[:n][::-1]
-        colours = np.where(shares >= 0, "#30638e", "#c1272d")
+        shares, rest = self.shares[:_SHOWN], self.shares[_SHOWN:]
+        colours = [_RAISES if share >= 0 else _LOWERS for share in shares]
         labels = [
             f"{name}  ({_value(one)} | {_value(other)})"
-            for name, (one, other) in zip(self.names[:n], self.values, strict=False)
+            for name, (one, other) in zip(self.names[:_SHOWN], self.values, strict=False)
         ]
-        panel.barh(np.arange(n), shares, color=colours)
-        panel.set_yticks(np.arange(n), labels[::-1], fontsize=8)
+        if len(rest):
+            shares = np.append(shares, rest.sum())
+            colours.append(_TOGETHER)
+            labels.append(_others(rest))
+        places = np.arange(len(labels))[::-1]
+        figure = new_figure(6.5, 0.6 + 0.32 * len(labels))
+        panel = figure.subplots()
+        panel.barh(places, shares, color=colours)
+        panel.set_yticks(places, labels, fontsize=8)
         panel.axvline(0.0, color="#777777", linewidth=0.8)
         panel.set_xlabel(
             f"share in the {self.difference:+.3f} of document {self.above} over {self.below}",
@@ -157,9 +163,12 @@ def _place(data: Dataset, query: Any) -> int:
 
 
 def _document(name: str, number: int, n_docs: int) -> int:
-    if isinstance(number, bool) or not 1 <= int(number) <= n_docs:
-        raise ParameterError(f"{name}={number!r} must be a document from 1 to {n_docs}")
+    Whole(1, n_docs).check(name, number)
     return int(number) - 1
+
+
+def _others(rest: np.ndarray) -> str:
+    return "1 other feature" if len(rest) == 1 else f"{len(rest)} other features"
 
 
 def _value(number: float) -> str:
