@@ -93,7 +93,7 @@ def test_ctrl_c_in_a_block():
     both, done = threading.Barrier(2), []
 
     def work(first, last):
-        both.wait()
+        both.wait(timeout=60)
         if is_main_thread():
             signal.raise_signal(signal.SIGINT)
         time.sleep(0.05)
@@ -109,7 +109,7 @@ def test_ctrl_c_while_the_last_block_is_waited_for():
     both, done = threading.Barrier(2), []
 
     def work(first, last):
-        both.wait()
+        both.wait(timeout=60)
         if not is_main_thread():
             time.sleep(0.05)
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)

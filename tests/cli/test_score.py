@@ -153,7 +153,7 @@ def test_a_reader_that_goes_away_is_no_error(files, tmp_path):
     # Kernels may have to be compiled.
     assert process.stderr.read().replace(NOTICE.encode(), b"").strip() == b""
     process.stderr.close()
-    assert process.wait() == 1
+    assert process.wait(timeout=120) == 1
 
 
 def read_back(path):

@@ -136,14 +136,17 @@ def test_a_fork_does_not_wait_for_a_lock_of_another_thread(library):
     def hold():
         with model._lock:
             held.set()
-            done.wait()
+            done.wait(timeout=60)
 
     thread = threading.Thread(target=hold)
     thread.start()
-    held.wait()
+    assert held.wait(timeout=60)
     child = os.fork()
     if child == 0:
-        os._exit(int(model.raw_scores(np.ones((1, 2)), 1)[0] != 1.0))
+        try:
+            os._exit(int(model.raw_scores(np.ones((1, 2)), 1)[0] != 1.0))
+        finally:
+            os._exit(2)
     done.set()
     thread.join()
     assert ends_with(child) == 0
