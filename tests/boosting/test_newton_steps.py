@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankinite as rk
-from rankinite.boosting.newton_steps import CONFIRMED, LEAST_PART, confirmed_part, newton_steps
+from rankinite.boosting.newton_steps import Others, confirmed_part, newton_steps
 from rankinite.distributed import Serial
 from rankinite.trees import Grower, GrownTree, GrowthParameters, gradients, pack_newton
 from tests.boosting.small import QUICK, train_and_valid, with_labels
@@ -33,40 +33,63 @@ def forces_and_bends(seed=0):
     return rng.normal(size=N), rng.random(N)
 
 
+EARLY, LATE = (Others(np.empty(0), 0.1, gone) for gone in (4.9, 5.0))
+
+
+def part_of(c, others):
+    """What a tree takes of its steps, case by case."""
+    if others.gone >= 5 and c > 0.3:
+        twice_at_most = c / 0.3 if c < 0.6 else 2.0
+        return max(1.0, min(twice_at_most, c / others.learning_rate))
+    if c >= 0.125:
+        return 1.0
+    return 8 * c if c > 0.05 else 0.4
+
+
 @pytest.mark.parametrize("l2", [0.0, 30.0])
 @pytest.mark.parametrize("longest", [np.inf, 0.05])
-def test_steps_equal_the_loops(l2, longest):
+@pytest.mark.parametrize("gone", [0.0, 5.0])
+def test_steps_equal_the_loops(l2, longest, gone):
     lam, w = forces_and_bends()
     grower, grown = a_tree(lam, w, l2)
     held_out = np.random.default_rng(1).random(N) < 0.2
     terms = gradients(lam, SERIAL), gradients(w, SERIAL)
-    for others in (None, held_out, np.zeros(N, bool), np.ones(N, bool)):
+    rows = (held_out, np.zeros(N, bool), np.ones(N, bool))
+    for others in (None, *(Others(some, 0.1, gone) for some in rows)):
         found = newton_steps(grown, *terms, longest, grower, others)
-        expected = naive.newton_steps(
-            grown.leaf_of, lam, w, longest, l2, others, CONFIRMED, LEAST_PART
-        )
+        expected = naive.newton_steps(grown.leaf_of, lam, w, longest, l2, others, part_of)
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-def test_the_part_is_the_lowest_cost_of_the_others():
+@pytest.mark.parametrize(("others", "size"), [(EARLY, 0.4), (EARLY, 2.0), (LATE, 0.4), (LATE, 2.0)])
+def test_the_part_is_the_lowest_cost_of_the_others(others, size):
     """c is where the quadratic model of the others' cost is lowest, as a grid of c finds it."""
     rng = np.random.default_rng(4)
-    grid = np.linspace(-1, 2, 30_001)
+    grid = np.linspace(-1, 3, 40_001)
     parts = []
-    for _ in range(50):
+    for _ in range(30):
         steps, masses = rng.normal(size=8), rng.random(8)
-        forces = rng.uniform(0, 0.4) * steps * masses + 0.1 * rng.normal(size=8)
-        costs = [(0.5 * c**2 * steps**2 * masses - c * steps * forces).sum() for c in grid]
+        forces = rng.uniform(0, size) * steps * masses + 0.1 * rng.normal(size=8)
+        costs = 0.5 * grid**2 * (steps**2 * masses).sum() - grid * (steps * forces).sum()
         best = grid[np.argmin(costs)]
-        part = confirmed_part(steps, forces, masses)
-        assert part == pytest.approx(np.clip(best / CONFIRMED, LEAST_PART, 1.0), abs=1e-3)
+        part = confirmed_part(steps, forces, masses, others)
+        assert part == pytest.approx(part_of(best, others), abs=1e-3)
         parts.append(part)
-    assert min(parts) == LEAST_PART and max(parts) == 1.0 and len(set(parts)) > 5
+    assert min(parts) < 1.0 and max(parts) == (2.0 if others is LATE and size > 1 else 1.0)
 
 
 def test_where_nobody_can_confirm_steps_are_whole():
-    assert confirmed_part(np.ones(3), np.zeros(3), np.zeros(3)) == 1.0
-    assert confirmed_part(np.zeros(3), np.ones(3), np.ones(3)) == 1.0
+    for others in (EARLY, LATE):
+        assert confirmed_part(np.ones(3), np.zeros(3), np.zeros(3), others) == 1.0
+        assert confirmed_part(np.zeros(3), np.ones(3), np.ones(3), others) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("rate", "part"), [(0.1, 2.0), (0.45, 2.0), (0.6, 1.5), (0.9, 1.0), (2, 1)]
+)
+def test_late_trees_go_no_further_than_the_others_ask_for(rate, part):
+    asked = confirmed_part(np.ones(3), np.full(3, 0.9), np.ones(3), Others(np.empty(0), rate, 9.0))
+    assert asked == pytest.approx(part)
 
 
 def test_steps_do_not_depend_on_workers():
@@ -80,7 +103,7 @@ def test_steps_do_not_depend_on_workers():
         )
         part = GrownTree(grown.tree, grown.leaf_of[rows])
         terms = (gradients(values[rows], communicator) for values in (lam, w))
-        return newton_steps(part, *terms, np.inf, own, held_out[rows]).tobytes()
+        return newton_steps(part, *terms, np.inf, own, Others(held_out[rows], 0.1, 9.0)).tobytes()
 
     found = {steps for dealt in deals(N) for steps in found_by_workers(dealt, work)}
     assert len(found) == 1
@@ -100,6 +123,8 @@ def test_noise_is_learned_more_slowly_and_what_holds_is_not():
     clear = np.digitize(train.X[:, 0], np.quantile(train.X[:, 0], [0.5, 0.8, 0.95])).astype(float)
     plain, confirmed = (spread(clear, confirm_steps=own, n_estimators=4) for own in (False, True))
     assert confirmed > 0.999 * plain
+    plain, confirmed = (spread(clear, confirm_steps=own, n_estimators=60) for own in (False, True))
+    assert confirmed > 1.01 * plain
 
 
 def test_without_drawn_queries_there_is_nothing_to_confirm():

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rankinite.boosting.newton_steps import newton_steps
+from rankinite.boosting.newton_steps import Others, newton_steps
 from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Queries
@@ -67,7 +67,7 @@ class LineSearchStage(TreeStage):
         lam: Gradients,
         w: Gradients,
         scores: np.ndarray,
-        held_out: np.ndarray | None,
+        others: Others | None,
     ) -> np.ndarray:
         place = (grown.leaf_of, grown.tree.n_leaves)
         everywhere = (self.grower.n_rows, self.grower.communicator)

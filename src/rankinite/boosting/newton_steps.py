@@ -7,11 +7,14 @@ second order, C(c) = C(0) − c Σ γλ + ½ c² Σ γ²w over their documents, 
     c = Σ γλ / Σ γ²w.
 
 It is about 1 while trees find what holds for all queries, and about 0 once they only find the noise
-in the labels of those they were grown on. Then the steps are shortened. The steps themselves are
-those of all documents.
+in the labels of those they were grown on. Then the steps are shortened. If trees are confirmed when
+many have been learned, there is more to learn than such steps get to, and they are lengthened. The
+steps themselves are those of all documents.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,6 +25,29 @@ from rankinite.trees import Gradients, Grower, GrownTree, sums_over_leaves
 CONFIRMED = 0.125
 # No tree takes less than this part of its steps, for c is itself a guess from few queries.
 LEAST_PART = 0.4
+# From this c on late trees take more than their steps, and at twice this c the most.
+STILL_CONFIRMED = 0.3
+MOST_PART = 2.0
+# Trees are late when those before have gone so many whole steps, which is fifty trees at a rate of
+# 0.1: until then c is high on any data, and hasty first trees cannot be made up for.
+LATE = 5.0
+
+
+class Others(NamedTuple):
+    """The rows that are to confirm the steps of a tree, and how far along the training is.
+
+    Attributes
+    ----------
+    held_out : ndarray of bool, shape (n_rows,)
+        Rows that did not choose the splits.
+    learning_rate : float
+    gone : float
+        Whole steps of the trees before: their number times the learning rate.
+    """
+
+    held_out: np.ndarray
+    learning_rate: float
+    gone: float
 
 
 def newton_steps(
@@ -30,35 +56,33 @@ def newton_steps(
     w: Gradients,
     longest: float,
     grower: Grower,
-    held_out: np.ndarray | None = None,
+    others: Others | None = None,
 ) -> np.ndarray:
     """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way.
 
-    L2 regularisation is added to Σw.
-
-    Parameters
-    ----------
-    held_out : ndarray of bool, shape (n_rows,), optional
-        Rows that did not choose the splits, and are to confirm the steps.
+    L2 regularisation is added to Σw. The part of their steps that `others` confirm may make them
+    longer than that.
     """
     n_leaves, leaf_of = grown.tree.n_leaves, grown.leaf_of
     n_sides = 1
-    if held_out is not None:
+    if others is not None:
         # The leaves once for the rows that chose, and once for the others.
-        n_sides, leaf_of = 2, leaf_of + np.int32(n_leaves) * held_out
+        n_sides, leaf_of = 2, leaf_of + np.int32(n_leaves) * others.held_out
     place = (leaf_of, n_sides * n_leaves, grower.n_rows, grower.communicator)
     forces, masses = (
         sums_over_leaves(terms, *place).reshape(n_sides, n_leaves) for terms in (lam, w)
     )
     l2 = grower.parameters.l2_of_steps
     steps = bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
-    if held_out is None:
+    if others is None:
         return steps
     asked = bounded(forces[0], masses[0] + l2, longest)
-    return steps * confirmed_part(asked, forces[1], masses[1])
+    return steps * confirmed_part(asked, forces[1], masses[1], others)
 
 
-def confirmed_part(steps: np.ndarray, forces: np.ndarray, masses: np.ndarray) -> float:
+def confirmed_part(
+    steps: np.ndarray, forces: np.ndarray, masses: np.ndarray, others: Others
+) -> float:
     """The part of its steps that a tree takes.
 
     Parameters
@@ -67,12 +91,18 @@ def confirmed_part(steps: np.ndarray, forces: np.ndarray, masses: np.ndarray) ->
         Those that the rows ask for which chose the splits.
     forces, masses : ndarray of float64, shape (n_leaves,)
         Σλ and Σw of the other rows.
+    others : Others
     """
     # Not by BLAS, whose sums depend on its threads.
     force, bend = float((steps * forces).sum()), float((steps * steps * masses).sum())
     if bend <= 0.0:
         return 1.0
-    return min(max(force / bend / CONFIRMED, LEAST_PART), 1.0)
+    c = force / bend
+    part = min(max(c / CONFIRMED, LEAST_PART), 1.0)
+    if others.gone < LATE:
+        return part
+    # No further than the others ask for: the learning rate comes on top of it.
+    return max(part, min(c / STILL_CONFIRMED, MOST_PART, c / others.learning_rate))
 
 
 def bounded(forces: np.ndarray, masses: np.ndarray, longest: float) -> np.ndarray:

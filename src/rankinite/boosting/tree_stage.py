@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from rankinite.binning import Bins
-from rankinite.boosting.newton_steps import newton_steps
+from rankinite.boosting.newton_steps import Others, newton_steps
 from rankinite.boosting.objectives import Objective
 from rankinite.boosting.row_sample import RowSample
 from rankinite.order.seeds import derive_seed
@@ -75,8 +75,8 @@ class TreeStage:
         grower = self.grower
         forces, bends = (gradients(values, grower.communicator) for values in (lam, w))
         grown = self.grow(forces, bends, round_number, output)
-        held_out = self._held_out(round_number)
-        steps = self._steps(grown, forces, bends, self.scores[output], held_out)
+        others = self._others(round_number)
+        steps = self._steps(grown, forces, bends, self.scores[output], others)
         tree = grown.tree.with_values(self.learning_rate * steps)
         add_grown_tree(grown, tree.value, self.scores[output])
         return tree
@@ -98,11 +98,14 @@ class TreeStage:
         """The masses of rows for least squares, before some of them are drawn."""
         return gradients(np.ones(self.scores.shape[1]), self.grower.communicator)
 
-    def _held_out(self, round_number: int) -> np.ndarray | None:
-        """Whether each row may confirm the steps of the round's trees; None: no row may."""
+    def _others(self, round_number: int) -> Others | None:
+        """The rows that may confirm the steps of the round's trees; None: no row may."""
         if not self.confirms or self.sample is None:
             return None
-        return self.sample.held_out(self.seed, round_number)
+        held_out = self.sample.held_out(self.seed, round_number)
+        if held_out is None:
+            return None
+        return Others(held_out, self.learning_rate, self.learning_rate * round_number)
 
     def _steps(
         self,
@@ -110,10 +113,10 @@ class TreeStage:
         lam: Gradients,
         w: Gradients,
         scores: np.ndarray,
-        held_out: np.ndarray | None,
+        others: Others | None,
     ) -> np.ndarray:
         """What each leaf of a tree would add to the scores, but for the learning rate."""
-        return newton_steps(grown, lam, w, self.objective.longest_step, self.grower, held_out)
+        return newton_steps(grown, lam, w, self.objective.longest_step, self.grower, others)
 
     def _seed(self, round_number: int, output: int) -> np.uint64:
         parts = (self.seed, round_number, "tree")

@@ -217,7 +217,8 @@ RANKER_OPTIONS = {
         bool,
         "confirm-steps",
         _TREES,
-        "Shorten the steps of trees that hardly help the queries that were not drawn for them.",
+        "Shorten the steps of trees that hardly help the queries that were not drawn for them, and "
+        "lengthen those of late ones that still help.",
     ),
     "early_stopping": RankerOption(
         int,

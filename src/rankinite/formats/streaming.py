@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from rankinite._memory import give_back
 from rankinite.binning import (
     BinMapper,
     BinnedMatrix,
@@ -173,7 +174,8 @@ def bin_in_pieces(
         if source.may_widen:  # the features that other workers have are 0 here
             source.largest_index = max(source.largest_index, sample.n_features)
         mapper = mapper_from_sample(sample, max_bins, communicator)
-        del sample  # its memory is that of the bins now
+        del sample
+        give_back()  # its memory is that of the bins now
     offsets, order = arrange(*survey.runs())
     filling = _Filling(source, mapper, survey.n_rows)
     for piece in source.pieces():
@@ -181,6 +183,7 @@ def bin_in_pieces(
             filling.add(part)
     filling.agree(communicator)
     binned, y, weight = filling.result(order)
+    give_back()
     qids = survey.qids()
     queries = Queries(
         offsets=offsets,
