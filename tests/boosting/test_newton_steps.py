@@ -61,21 +61,21 @@ def test_steps_equal_the_loops(l2, longest, gone):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
-@pytest.mark.parametrize(("others", "size"), [(EARLY, 0.4), (EARLY, 2.0), (LATE, 0.4), (LATE, 2.0)])
-def test_the_part_is_the_lowest_cost_of_the_others(others, size):
+@pytest.mark.parametrize(("others", "most"), [(EARLY, 1.0), (LATE, 2.0)], ids=["early", "late"])
+def test_the_part_is_the_lowest_cost_of_the_others(others, most):
     """c is where the quadratic model of the others' cost is lowest, as a grid of c finds it."""
     rng = np.random.default_rng(4)
     grid = np.linspace(-1, 3, 40_001)
     parts = []
-    for _ in range(30):
+    for _ in range(50):
         steps, masses = rng.normal(size=8), rng.random(8)
-        forces = rng.uniform(0, size) * steps * masses + 0.1 * rng.normal(size=8)
+        forces = rng.uniform(0, 1) * steps * masses + 0.1 * rng.normal(size=8)
         costs = 0.5 * grid**2 * (steps**2 * masses).sum() - grid * (steps * forces).sum()
         best = grid[np.argmin(costs)]
         part = confirmed_part(steps, forces, masses, others)
         assert part == pytest.approx(part_of(best, others), abs=1e-3)
         parts.append(part)
-    assert min(parts) < 1.0 and max(parts) == (2.0 if others is LATE and size > 1 else 1.0)
+    assert min(parts) < 1.0 and max(parts) == most and len(set(parts)) > 5
 
 
 def test_where_nobody_can_confirm_steps_are_whole():
