@@ -71,7 +71,7 @@ def high_water_mark(pid: int) -> float:
 
 def train_words(data: Path, model: Path, trees: int) -> list[str]:
     """The command that trains by rankinite."""
-    options = ["--n-estimators", str(trees), "--threads", str(THREADS), "--quiet"]
+    options = ["--n-estimators", str(trees), "--threads", str(THREADS), "--quiet", "--force"]
     main = "from rankinite.cli import main; main()"
     return [sys.executable, "-c", main, "train", str(data), "--model", str(model), *options]
 
