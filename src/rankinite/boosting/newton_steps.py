@@ -29,7 +29,7 @@ LEAST_PART = 0.4
 STILL_CONFIRMED = 0.3
 MOST_PART = 2.0
 # Trees are late when those before have gone so many whole steps, which is fifty trees at a rate of
-# 0.1: until then c is high on any data, and hasty first trees cannot be made up for.
+# 0.1: the first trees are confirmed on any data, and cannot be made up for if they are hasty.
 LATE = 5.0
 
 

@@ -183,7 +183,7 @@ def bin_in_pieces(
             filling.add(part)
     filling.agree(communicator)
     binned, y, weight = filling.result(order)
-    give_back()
+    give_back()  # what the parser had
     qids = survey.qids()
     queries = Queries(
         offsets=offsets,
