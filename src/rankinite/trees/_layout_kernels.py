@@ -9,6 +9,11 @@ import numpy as np
 from rankinite._numba import kernel
 from rankinite.trees._coding_kernels import MISSING_CODE
 
+# Clears that are made at once for few documents; planes have a multiple of them.
+PAIR = 2
+# A clear that leaves all leaves alive.
+NO_CLEAR = 255 << 16
+
 
 @kernel()
 def number_leaves(
@@ -53,11 +58,12 @@ def number_leaves(
 
 @kernel()
 def write_clears(
-    column, rank, missing_left, begin, extent, node_offsets, plane_starts, next_clear, clears
+    column, rank, missing_left, begin, extent, node_offsets, plane_starts, next_clear, clears, rows
 ):
     """Write every node's clears, plane after plane, in the form of `_vector_kernels.cleared`.
 
-    A document that does not go to the first side of a node loses the leaves there.
+    A document that does not go to the first side of a node loses the leaves there. What is left
+    over of `clears` keeps its value.
     """
     for tree in range(node_offsets.shape[0] - 1):
         for node in range(node_offsets[tree], node_offsets[tree + 1]):
@@ -78,8 +84,8 @@ def write_clears(
                 where = next_clear[plane_starts[tree] + plane]
                 next_clear[plane_starts[tree] + plane] = where + 1
                 test = ((high - 128) & 255) | ((high - low - 128) & 255) << 8 | kept << 16
-                clears[2 * where] = np.uint32(test)
-                clears[2 * where + 1] = np.uint32(column[node])
+                clears[where] = np.uint32(test)
+                rows[where] = np.uint32(16 * column[node])
 
 
 @kernel()

@@ -10,18 +10,32 @@ from numba import prange
 from rankinite._numba import kernel, parallel_kernel
 from rankinite.binning._binning_kernels import BLOCK, MISSING_BIN
 from rankinite.trees._coding_kernels import code_bins, code_features
-from rankinite.trees._vector_kernels import cleared, filled, prefetch, store_lowest_bits, where_any
+from rankinite.trees._layout_kernels import PAIR
+from rankinite.trees._vector_kernels import (
+    both_sides,
+    cleared,
+    filled,
+    prefetch,
+    store_lowest_bits,
+    where_any,
+)
 
 # Documents that are scored together, side by side in vectors.
-WIDE, NARROW = 128, 32
+WIDE, NARROW = 128, 16
+# Up to so many documents are scored by narrow vectors, one after the other.
+FEW = 48
 # Documents that walk down a tree side by side.
 LANES = 32
 # Nodes in a line of the cache.
 LINE = 8
 
 
-def _plane_scorer(width):
-    """The kernel that scores documents by planes, `width` of them at once."""
+def _plane_scorer(width, sides):
+    """The kernel that scores up to `width` documents by planes.
+
+    They lie in a vector `sides` times, and each side is cleared by clears of its own.
+    """
+    lanes, steps_a_pair = width * sides, PAIR // sides
 
     @kernel()
     def add_planes(codes, layout, first_tree, last_tree, scores):
@@ -31,30 +45,38 @@ def _plane_scorer(width):
         cannot reach; the first leaf that stays alive is the one it falls into (QuickScorer,
         Lucchese et al. 2015; side by side in vectors: RapidScorer, Ye et al. 2018).
         """
-        clears = layout.clears
-        plane_offsets = layout.plane_offsets
+        clears, rows = layout.clears, layout.clear_rows
+        place_values = layout.place_values
+        n_rows = np.uint64(scores.shape[0])
         leaf = np.empty(width, np.uint16)
-        for tree in range(first_tree, last_tree):
-            first = layout.plane_starts[tree]
-            bits = filled(np.uint8(1), width)
+        # Unsigned, so that no index can count from the end, and all planes in one go.
+        plane = np.uint64(layout.plane_starts[first_tree])
+        for tree in range(np.uint64(first_tree), np.uint64(last_tree)):
+            bits = filled(np.uint8(0), width)
             which = filled(np.uint8(0), width)
-            # From the last plane to the first, so that the first one with a leaf alive stays.
-            for plane in range(layout.plane_starts[tree + 1] - 1, first - 1, -1):
-                alive = filled(np.uint8(255), width)
-                for i in range(plane_offsets[plane], plane_offsets[plane + 1]):
-                    alive = cleared(alive, codes, clears, i)
-                bits = where_any(alive, alive, bits)
-                which = where_any(alive, filled(np.uint8(plane - first), width), which)
+            number = np.uint8(0)
+            last_plane = np.uint64(layout.plane_starts[tree + np.uint64(1)])
+            while plane < last_plane:
+                alive = filled(np.uint8(255), lanes)
+                first = layout.plane_offsets[plane] * steps_a_pair
+                last = layout.plane_offsets[plane + np.uint64(1)] * steps_a_pair
+                for i in range(first, last):
+                    alive = cleared(alive, codes, clears, rows, i, sides)
+                # The first plane with a leaf alive stays.
+                which = where_any(bits, which, filled(number, width))
+                bits = where_any(bits, bits, both_sides(alive, sides))
+                plane += np.uint64(1)
+                number = np.uint8(number + 1)
             store_lowest_bits(which, bits, leaf)
-            own_values = layout.place_values[layout.leaf_offsets[tree] :]
-            for row in range(scores.shape[0]):
-                scores[row] += own_values[leaf[row]]
+            first_leaf = np.uint64(layout.leaf_offsets[tree])
+            for row in range(n_rows):
+                scores[row] += place_values[first_leaf + np.uint64(leaf[row])]
 
     return add_planes
 
 
-add_planes_wide = _plane_scorer(WIDE)
-add_planes_narrow = _plane_scorer(NARROW)
+add_planes_wide = _plane_scorer(WIDE, 1)
+add_planes_narrow = _plane_scorer(NARROW, 2)
 
 
 @kernel()
@@ -107,10 +129,11 @@ def score_features(X, first_row, last_row, columns, layout, bounds, scores):
     """
     n_columns = columns.features.shape[0]
     buffer = np.empty(n_columns * WIDE, np.uint8)
-    for first in range(first_row, last_row, WIDE):
-        last = min(first + WIDE, last_row)
+    first = first_row
+    while first < last_row:
+        width = NARROW if last_row - first <= FEW else WIDE
+        last = min(first + width, last_row)
         n_rows = last - first
-        width = NARROW if n_rows <= NARROW else WIDE
         codes = buffer[: n_columns * width].reshape((n_columns, width))
         code_features(X[first:last], columns, codes)
         for k in range(bounds.shape[0]):
@@ -122,6 +145,7 @@ def score_features(X, first_row, last_row, columns, layout, bounds, scores):
                 add_planes_narrow(codes, layout, first_tree, last_tree, own)
             else:
                 add_planes_wide(codes, layout, first_tree, last_tree, own)
+        first = last
 
 
 @kernel()

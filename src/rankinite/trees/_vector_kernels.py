@@ -1,4 +1,4 @@
-"""Vectors of bytes as values inside kernels: thirty-two documents an instruction.
+"""Vectors of bytes as values inside kernels: sixteen or more documents an instruction.
 
 numba has no vector types, and loops over bytes keep their running values in memory. These few
 intrinsics emit LLVM's own vectors, which stay in registers and which LLVM fits to any processor.
@@ -47,6 +47,16 @@ def _filled(builder: ir.IRBuilder, element: ir.Value, width: int) -> ir.Value:
     )
 
 
+def _picked(builder: ir.IRBuilder, one: ir.Value, other: ir.Value, places: list[int]) -> ir.Value:
+    """The elements at some places of two vectors, one behind the other."""
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_I32, len(places)), places))
+
+
+def _joined(builder: ir.IRBuilder, one: ir.Value, other: ir.Value) -> ir.Value:
+    """Two vectors of equal width as one."""
+    return _picked(builder, one, other, list(range(2 * one.type.count)))
+
+
 def _element(context: Any, builder: ir.IRBuilder, kind: Any, array: ir.Value, index: Any) -> Any:
     """A pointer to an element of an array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [index])
@@ -74,34 +84,64 @@ def filled(typing_context: Any, byte: Any, width: Any) -> tuple[Any, Callable] |
     return ByteVector(n)(types.uint8, width), emit
 
 
-@intrinsic
+@intrinsic(prefer_literal=True)
 def cleared(
-    typing_context: Any, alive: Any, codes: Any, clears: Any, index: Any
-) -> tuple[Any, Callable]:
-    """`alive` after one clear: ``alive & ((last − code > span, signed) | kept)``.
+    typing_context: Any, alive: Any, codes: Any, clears: Any, rows: Any, index: Any, sides: Any
+) -> tuple[Any, Callable] | None:
+    """`alive` after one clear a side: ``alive & ((last − code > span, signed) | kept)``.
 
-    The clear is the pair ``clears[2·index], clears[2·index + 1]`` of uint32: the bytes last, span
-    and kept from the lowest up, and the row of `codes` it looks at.
+    `alive` holds the documents `sides` times (a constant), one side behind the other. Side j goes
+    by the clear ``c = sides·index + j``: ``clears[c]``, of uint32, has the bytes last, span and
+    kept from the lowest up, and ``rows[c]`` is 16 times the row of `codes` that it looks at.
     """
-    width = alive.width
+    if not isinstance(sides, types.IntegerLiteral):
+        return None
+    n_sides = sides.literal_value
+    kind, n_docs = _bytes(alive.width), alive.width // n_sides
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        _, codes_kind, clears_kind, _ = signature.args
-        place = builder.shl(args[3], _I64(1))
-        test = _element(context, builder, clears_kind, args[2], place)
-        words = builder.load(test)
-        row = builder.zext(builder.load(builder.gep(test, [_I64(1)])), _I64)
-        start = builder.mul(row, _I64(width))
-        code = _load(builder, _element(context, builder, codes_kind, args[1], start), _bytes(width))
-        last, span, kept = (
-            _filled(builder, builder.trunc(builder.lshr(words, _I32(shift)), _I8), width)
-            for shift in (0, 8, 16)
+        _, codes_kind, clears_kind, rows_kind, _, _ = signature.args
+        place = builder.mul(args[4], _I64(n_sides))
+        words = _load(
+            builder, _element(context, builder, clears_kind, args[2], place), _bytes(4 * n_sides)
         )
+        last, span, kept = (
+            _picked(builder, words, words, [4 * (i // n_docs) + k for i in range(alive.width)])
+            for k in range(3)
+        )
+        first_row = _element(context, builder, rows_kind, args[3], place)
+        code = None
+        for side in range(n_sides):
+            row = builder.zext(builder.load(builder.gep(first_row, [_I64(side)])), _I64)
+            start = builder.mul(row, _I64(n_docs // 16))
+            pointer = _element(context, builder, codes_kind, args[1], start)
+            own = _load(builder, pointer, _bytes(n_docs))
+            code = own if code is None else _joined(builder, code, own)
         untouched = builder.icmp_signed(">", builder.sub(last, code), span)
-        mask = builder.or_(builder.sext(untouched, _bytes(width)), kept)
+        mask = builder.or_(builder.sext(untouched, kind), kept)
         return builder.and_(args[0], mask)
 
-    return alive(alive, codes, clears, types.int64), emit
+    return alive(alive, codes, clears, rows, types.int64, sides), emit
+
+
+@intrinsic(prefer_literal=True)
+def both_sides(typing_context: Any, alive: Any, sides: Any) -> tuple[Any, Callable] | None:
+    """What is alive on every side of `cleared`, of which there are one or two."""
+    if not isinstance(sides, types.IntegerLiteral):
+        return None
+    n_sides = sides.literal_value
+    n_docs = alive.width // n_sides
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        if n_sides == 1:
+            return args[0]
+        halves = (
+            _picked(builder, args[0], args[0], list(range(start, start + n_docs)))
+            for start in (0, n_docs)
+        )
+        return builder.and_(*halves)
+
+    return ByteVector(n_docs)(alive, sides), emit
 
 
 @intrinsic
