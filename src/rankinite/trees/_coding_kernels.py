@@ -20,24 +20,23 @@ def code_features(X, columns, codes):
     then the thresholds themselves, all padded with +inf, in the type of X. Codes beyond the rows
     of X become 0.
     """
-    n_rows = X.shape[0]
-    for column in range(codes.shape[0]):
-        feature = columns.features[column]
-        thresholds = columns.table[column]
-        own = codes[column]
-        if columns.n_thresholds[column] <= GROUP:
-            for row in range(n_rows):
-                x = X[row, feature]
-                below = count_below(thresholds, GROUP, x)
-                own[row] = np.uint8(MISSING_CODE if np.isnan(x) else below)
-        else:
-            for row in range(n_rows):
-                x = X[row, feature]
-                group = GROUP * count_below(thresholds, 0, x)
-                below = group + count_below(thresholds, GROUP + group, x)
-                own[row] = np.uint8(MISSING_CODE if np.isnan(x) else below)
-        for row in range(n_rows, own.shape[0]):
-            own[row] = np.uint8(0)
+    # Unsigned, and no views of rows: each would cost more than a lookup.
+    n_rows = np.uint64(X.shape[0])
+    table = columns.table
+    for column in range(np.uint64(codes.shape[0])):
+        feature = np.uint64(columns.features[column])
+        groups = column * np.uint64(table.shape[1])
+        thresholds = groups + np.uint64(GROUP)
+        is_one_group = columns.n_thresholds[column] <= GROUP
+        for row in range(n_rows):
+            x = X[row, feature]
+            group = np.uint64(0)
+            if not is_one_group:
+                group = np.uint64(GROUP) * count_below(table, groups, x)
+            below = group + count_below(table, thresholds + group, x)
+            codes[column, row] = np.uint8(MISSING_CODE if np.isnan(x) else below)
+        for row in range(n_rows, np.uint64(codes.shape[1])):
+            codes[column, row] = np.uint8(0)
 
 
 @kernel()

@@ -177,7 +177,10 @@ def store_lowest_bits(typing_context: Any, plane: Any, bits: Any, out: Any) -> t
 
 @intrinsic
 def count_below(typing_context: Any, table: Any, start: Any, x: Any) -> tuple[Any, Callable]:
-    """How many of ``table[start:start + 16]`` are below x (none if x is NaN)."""
+    """How many of 16 elements of a table from `start` on are below x (none if x is NaN).
+
+    Elements of a table of several rows count through from the first.
+    """
     lanes = _REGISTER * 8 // table.dtype.bitwidth
 
     def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -192,7 +195,7 @@ def count_below(typing_context: Any, table: Any, start: Any, x: Any) -> tuple[An
             below = builder.or_(below, builder.shl(builder.zext(mask, _I32), _I32(part)))
         return builder.zext(builder.ctpop(below), _I64)
 
-    return types.int64(table, types.int64, table.dtype), emit
+    return types.uint64(table, types.uint64, table.dtype), emit
 
 
 @intrinsic
