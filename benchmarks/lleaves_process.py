@@ -3,8 +3,8 @@
     python lleaves_process.py FOLDER
 
 The folder holds LightGBM's forest, rows and their scores. The first line written is the time to
-compile, in seconds; then every line read, a number of documents and one of calls, is answered by
-the milliseconds of each call, on one thread.
+compile, in seconds; then every line read, a number of documents and the first row of each call, is
+answered by the milliseconds of each call, on one thread.
 """
 
 import sys
@@ -24,10 +24,10 @@ seconds = time.perf_counter() - started
 np.testing.assert_allclose(model.predict(X, n_jobs=1), np.load(folder / "scores.npy"), rtol=1e-12)
 print(seconds, flush=True)
 for line in sys.stdin:
-    n_docs, n_calls = map(int, line.split())
-    rows = X[:n_docs]
+    n_docs, *starts = map(int, line.split())
     times = []
-    for _ in range(n_calls):
+    for start in starts:
+        rows = X[start : start + n_docs]
         started = time.perf_counter()
         model.predict(rows, n_jobs=1)
         times.append(1e3 * (time.perf_counter() - started))

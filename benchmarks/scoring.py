@@ -4,10 +4,11 @@
 
 Every one scores with a forest of the same number of trees and leaves, trained on the same rows;
 ours is first checked against its own training scores, LightGBM's against its own batch scores, and
-lleaves against LightGBM, whose forest it compiles. They take turns of ten calls; p50 and p99 are
-over all calls. lleaves needs an older llvmlite than numba: with ``--lleaves`` it gets an
-environment of its own in that folder, made there if need be, and answers from a process of its
-own, which does the timing itself.
+lleaves against LightGBM, whose forest it compiles. They take turns of ten calls, each with other
+rows, as a server would get them: a processor that meets the same documents again and again learns
+their way through the trees by heart. p50 and p99 are over all calls. lleaves needs an older
+llvmlite than numba: with ``--lleaves`` it gets an environment of its own in that folder, made there
+if need be, and answers from a process of its own, which does the timing itself.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ from rankinite.boosting import tree_stage
 BATCHES = (10, 100, 1000)
 # Calls before the next one's turn: whoever comes first after another process finds cold caches.
 CALLS = 10
+# Different rows to score, taken in turn.
+POOL = 200
 # lleaves compiles a forest of 500 × 31 in about a minute; larger ones take many.
 MOST_LEAVES_FOR_LLEAVES = 31
 LLEAVES_PACKAGES = ("lleaves==1.3.*", "llvmlite<0.44", "lightgbm")
@@ -63,20 +67,20 @@ class Lleaves:
             raise SystemExit("lleaves failed: see its message above")
         return answer
 
-    def times(self, n_docs: int) -> list[float]:
+    def times(self, n_docs: int, starts: Iterator[int]) -> list[float]:
         """Milliseconds of a few calls, one after the other."""
         assert self.process.stdin is not None
-        print(n_docs, CALLS, file=self.process.stdin, flush=True)
+        print(n_docs, *islice(starts, CALLS), file=self.process.stdin, flush=True)
         return [float(time) for time in self._answer().split()]
 
     def close(self) -> None:
         self.process.communicate()
 
 
-def timed(predict: Callable[[np.ndarray], object], X: np.ndarray) -> list[float]:
+def timed(predict: Callable[[np.ndarray], object], queries: Iterator[np.ndarray]) -> list[float]:
     """Milliseconds of a few calls, one after the other."""
     times = []
-    for _ in range(CALLS):
+    for X in islice(queries, CALLS):
         started = time.perf_counter()
         predict(X)
         times.append(1e3 * (time.perf_counter() - started))
@@ -162,18 +166,19 @@ def compare(train: rk.Dataset, leaves: int, arguments: argparse.Namespace) -> li
     elif leaves > MOST_LEAVES_FOR_LLEAVES:
         print(f"lleaves is left out at {leaves} leaves: it would compile for many minutes")
     else:
-        lleaves = Lleaves(arguments.lleaves, theirs, train.X[: max(BATCHES)])
+        lleaves = Lleaves(arguments.lleaves, theirs, train.X)
     peers = ["LightGBM", *(["lleaves"] if lleaves else [])]
     print("one thread, milliseconds: p50 (p99), ratio of p50")
     print(f"{'forest':12}{'documents':>10}{'rankinite':>19}" + "".join(f"{p:>26}" for p in peers))
     lines = []
     for n_docs in BATCHES:
-        X = np.ascontiguousarray(train.X[:n_docs])
-        assert np.array_equal(ours.predict(X), ours.predict(train)[:n_docs])
-        assert np.array_equal(predict(X), predict(train.X)[:n_docs])
-        timers = [partial(timed, ours.predict, X), partial(timed, predict, X)]
+        starts = np.linspace(0, len(train.X) - n_docs, POOL).astype(int)
+        queries = [train.X[start : start + n_docs] for start in starts]
+        assert np.array_equal(ours.predict(queries[0]), ours.predict(train)[:n_docs])
+        assert np.array_equal(predict(queries[0]), predict(train.X)[:n_docs])
+        timers = [partial(timed, own, cycle(queries)) for own in (ours.predict, predict)]
         if lleaves:
-            timers.append(partial(lleaves.times, n_docs))
+            timers.append(partial(lleaves.times, n_docs, cycle(starts)))
         times: list[list[float]] = [[] for _ in timers]
         for _ in range(max(10, arguments.repeats // n_docs)):
             for own, timer in zip(times, timers, strict=True):
