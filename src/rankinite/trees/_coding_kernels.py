@@ -4,12 +4,17 @@ import numpy as np
 
 from rankinite._numba import kernel
 from rankinite.binning._binning_kernels import BLOCK
-from rankinite.trees._vector_kernels import GROUP, count_below, transpose_tile
+from rankinite.trees._vector_kernels import GROUP, count_below, prefetch, transpose_tile
 
 # The code of a missing value.
 MISSING_CODE = 255
 # Thresholds that one column of codes can tell apart; +inf needs none.
 MAX_THRESHOLDS = 254
+# Binned rows are asked for this long before they are turned to columns: a block is read in short
+# pieces, and where many blocks are, the processor does not see by itself that they go on.
+ROWS_AHEAD = 256
+# Rows of a block in a line of the cache.
+ROWS_A_LINE = 64 // BLOCK
 
 
 @kernel()
@@ -47,8 +52,10 @@ def code_bins(blocks, used_blocks, first, n_rows, codes):
     for b in range(used_blocks.shape[0]):
         block = blocks[used_blocks[b]]
         for tile in range(n_tiles):
-            start = b * BLOCK * width + 16 * tile
-            transpose_tile(block, first + 16 * tile, codes, start, width)
+            row = first + 16 * tile
+            for ahead in range(row + ROWS_AHEAD, row + ROWS_AHEAD + 16, ROWS_A_LINE):
+                prefetch(block, BLOCK * ahead)
+            transpose_tile(block, row, codes, b * BLOCK * width + 16 * tile, width)
         for c in range(BLOCK):
             own = codes[b * BLOCK + c]
             for row in range(16 * n_tiles, n_rows):
