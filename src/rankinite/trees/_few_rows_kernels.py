@@ -91,6 +91,8 @@ def _best_split(words, rows, cells, n_bins, limits, sums, scratch):
     mass = float(np.int32(total)) + limits.l2
     best = (0.0, 0, 0, False)
     to_beat = 0.0
+    if float(np.int32(total)) < 2.0 * limits.min_mass:  # too light for two sides
+        return best
     for feature in range(n_bins.shape[0]):
         at = feature % BLOCK * N_BINS
         if at == 0:

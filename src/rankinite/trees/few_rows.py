@@ -19,8 +19,9 @@ from rankinite.trees.split_search import Split
 
 # Up to so many rows it takes no longer to count both children than to count one and to subtract it.
 FEW_ROWS = 1500
-# Nodes that are opened at once, at most: with more of them more are opened in vain.
-MOST = 8
+# Nodes that are opened at once, for each thread, so that they do not wait long for the slowest, and
+# in all at most: with more of them more are opened in vain.
+NODES_A_THREAD, MOST = 2, 8
 
 
 class FewRows:
@@ -34,12 +35,15 @@ class FewRows:
 
     Attributes
     ----------
+    n_threads : int
+        Each takes its share of the nodes, neighbours.
     most : int
         Nodes at once.
     """
 
     def __init__(self, n_bins: np.ndarray, width: int) -> None:
-        self.most = min(numba.get_num_threads(), MOST)
+        self.n_threads = numba.get_num_threads()
+        self.most = min(NODES_A_THREAD * self.n_threads, MOST)
         self._n_bins = n_bins
         self._sums = np.empty((self.most, width * N_BINS), np.int64)
         self._scratch = np.empty((self.most, N_SCRATCH, N_BINS))

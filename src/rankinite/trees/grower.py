@@ -132,7 +132,8 @@ class Grower:
             right.append(~len(leaves))
             goes_on = len(leaves) + 1 < self.parameters.max_leaf_nodes
             if goes_on and node.children is None and self._has_few_rows(node):
-                self._divide_few([node, *self._next_few(heap, leaves)], rows, packed)
+                n_more = self.parameters.max_leaf_nodes - len(leaves) - 2
+                self._divide_few([node, *self._next_few(heap, leaves, n_more)], rows, packed)
             children = node.children or self._divide(node, rows)
             for child in children:
                 child.parent = len(splits)
@@ -184,8 +185,9 @@ class Grower:
         )
 
     def _see_keys(self, drawn: np.ndarray | None) -> None:
-        """Turn to the keys of these rows."""
-        self._own_keys = self.keys if drawn is None else self.keys[drawn]
+        """Turn to the keys of these rows, if nodes draw by them."""
+        if self.parameters.row_fraction < 1.0:
+            self._own_keys = self.keys if drawn is None else self.keys[drawn]
 
     def _open(
         self,
@@ -221,19 +223,28 @@ class Grower:
         """Whether a node is divided, and its children searched, with others at once."""
         return self._few is not None and node.n_rows <= FEW_ROWS and self._may_split(node, 1)
 
-    def _next_few(self, heap: list[tuple[float, int]], leaves: list[Node]) -> list[Node]:
-        """Nodes of few rows whose turn comes soon, as many as can be divided beside another."""
+    def _next_few(
+        self, heap: list[tuple[float, int]], leaves: list[Node], n_more: int
+    ) -> list[Node]:
+        """Nodes of few rows whose turn comes soon, as many as can be divided beside another.
+
+        At most `n_more`: whatever is in the tree afterwards, others are not divided any more.
+        """
         assert self._few is not None
         soon = [heapq.heappop(heap) for _ in range(min(len(heap), 2 * self._few.most - 2))]
         for entry in soon:
             heapq.heappush(heap, entry)
         nodes = [leaves[leaf] for _, leaf in soon]
         found = [node for node in nodes if node.children is None and self._has_few_rows(node)]
-        return found[: self._few.most - 1]
+        return found[: min(self._few.most - 1, n_more)]
 
     def _divide_few(self, nodes: list[Node], rows: np.ndarray, packed: Packed) -> None:
         """Divide nodes of few rows, and find the splits of their children."""
         assert self._few is not None
+        # The threads take neighbours: dealt by size, they have about as much to do.
+        n_threads = self._few.n_threads
+        by_size = sorted(nodes, key=lambda node: node.n_rows, reverse=True)
+        nodes = [node for thread in range(n_threads) for node in by_size[thread::n_threads]]
         divided = self._few.divide(
             self._words,
             rows,
