@@ -36,8 +36,8 @@ class LambdaMART(BoostedTrees):
 
     Data with preferences (`Dataset.with_preferences`) is learned from its pairs, whether it has
     labels or not: the λs are those of the pairs' cross-entropy, with |ΔZ| = 1. Then `measure` only
-    says what is watched on validation data without preferences, `normalize` does nothing, and
-    `truncation`, `noise`, `backfit` and the line search are refused.
+    says what is watched on validation data without preferences, `normalize` and `squares` do
+    nothing, and `truncation`, `noise`, `backfit` and the line search are refused.
 
     Parameters
     ----------
@@ -115,6 +115,10 @@ class LambdaMART(BoostedTrees):
         Weigh a pair by 1 / (0.01 + σ·gap) of its scores and compress the sum of each query, so
         that the pairs and queries that are still open count most. False gives the λs of the
         papers as they stand.
+    squares : float
+        How much the squared error of the labels counts beside the λs, in units of their own
+        curvature (`rankinite.boosting.label_squares`). It teaches what labels with noise, or few of
+        them, have to say, and stands back where scores explain the labels. 0: λs alone.
     noise : float or "auto"
         Scale of the Gumbel noise, in units of 1/σ, that is added to the scores before the λs are
         taken, so that they are an average over rankings that might as well have been. 0: none.
@@ -161,6 +165,7 @@ class LambdaMART(BoostedTrees):
         "backfit": Whole(0),
         "truncation": Whole(1, optional=True, words=("auto",)),
         "normalize": OneOf((True, False)),
+        "squares": Real(0.0, or_low=True),
         "noise": Real(0.0, or_low=True, words=("auto",)),
         "n_draws": Whole(1),
     }
@@ -194,6 +199,7 @@ class LambdaMART(BoostedTrees):
         sigma: float = 1.0,
         truncation: int | str | None = "auto",
         normalize: bool = True,
+        squares: float = 4.0,
         noise: float | str = "auto",
         n_draws: int = 4,
         random_state: int | None = 0,
@@ -223,6 +229,7 @@ class LambdaMART(BoostedTrees):
         self.sigma = sigma
         self.truncation = truncation
         self.normalize = normalize
+        self.squares = squares
         self.noise = noise
         self.n_draws = n_draws
         self.random_state = random_state
@@ -247,6 +254,8 @@ class LambdaMART(BoostedTrees):
             dataset,
             keys,
             float(self.sigma),
+            float(self.squares),
+            communicator,
             truncation=self._setting("truncation"),
             normalize=bool(self.normalize),
             noise=float(self._setting("noise")),

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from rankinite.boosting.label_squares import LabelSquares
 from rankinite.data import Preferences, Queries
 from rankinite.distributed import Communicator, everywhere, on_any, total
 from rankinite.errors import DataError, LabelError
@@ -79,7 +80,7 @@ class Objective(Protocol):
 
 
 class RankingObjective:
-    """The λ-gradients of a ranking measure.
+    """The λ-gradients of a ranking measure, and beside them the squared error of the labels.
 
     Parameters
     ----------
@@ -87,6 +88,9 @@ class RankingObjective:
     dataset : Queries
     keys : ndarray of uint64, shape (n_rows,)
     sigma : float
+    squares : float
+        How much the squared error counts; 0: not at all.
+    communicator : Communicator
     options
         As in `rankinite.lambdas.LambdaGradients`.
     """
@@ -94,7 +98,14 @@ class RankingObjective:
     link: Link = Identity()
 
     def __init__(
-        self, measure: Measure, dataset: Queries, keys: np.ndarray, sigma: float, **options: Any
+        self,
+        measure: Measure,
+        dataset: Queries,
+        keys: np.ndarray,
+        sigma: float,
+        squares: float,
+        communicator: Communicator,
+        **options: Any,
     ) -> None:
         self.longest_step = LONGEST_STEP / sigma
         self.w_unit = sigma**2
@@ -108,14 +119,23 @@ class RankingObjective:
             sigma=sigma,
             **options,
         )
+        self._squares = None
+        if squares > 0.0:
+            own = self._lambdas
+            self._squares = LabelSquares(
+                dataset, own.blank, own.factor, squares, sigma, communicator
+            )
 
     def start(self) -> np.ndarray:
         """Zero: only differences of scores matter."""
         return np.zeros(1)
 
     def gradients(self, outputs: np.ndarray, round_number: int) -> list[Pull]:
-        """λ and w of the pairs at these scores."""
-        return [self._lambdas(outputs[0], round_number)]
+        """λ and w of the pairs at these scores, with those of the squared error."""
+        lam, w = self._lambdas(outputs[0], round_number)
+        if self._squares is not None:
+            self._squares.add(outputs[0], lam, w)
+        return [(lam, w)]
 
 
 class PreferenceObjective:

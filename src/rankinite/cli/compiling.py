@@ -177,6 +177,7 @@ def take_gradients(measure: str) -> None:
 
     from rankinite.boosting.objectives import RankingObjective
     from rankinite.data import Dataset
+    from rankinite.distributed import Serial
     from rankinite.measures import NDCG
     from rankinite.order.row_keys import row_keys
 
@@ -184,7 +185,7 @@ def take_gradients(measure: str) -> None:
     data = Dataset(y[:, None], y, qid=np.zeros(2))
     keys = row_keys(_two_bins(2), data.labels, data.weight, data.offsets)
     learned = NDCG(10).resolve(data.labels)
-    objective = RankingObjective(learned, data, keys, 1.0, normalize=True)
+    objective = RankingObjective(learned, data, keys, 1.0, 1.0, Serial(), normalize=True)
     for _ in objective.gradients(np.zeros((1, 2)), 0):
         pass
 

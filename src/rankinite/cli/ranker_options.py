@@ -109,6 +109,12 @@ RANKER_OPTIONS = {
             "perceptron": "no-normalize",
         },
     ),
+    "squares": RankerOption(
+        float,
+        "4.0",
+        _LEARN,
+        "How much the squared error of the labels counts beside the lambdas of lambdamart.",
+    ),
     "noise": RankerOption(
         str,
         "auto",

@@ -133,6 +133,11 @@ class LambdaGradients:
         return *self._weighted(at), costs
 
     @property
+    def factor(self) -> np.ndarray | None:
+        """What a document's λ and w are multiplied by: its weight times its query's; None: 1."""
+        return self._factor
+
+    @property
     def setup(self) -> Setup | None:
         """What the kernel `all_lambdas` takes; None for a measure that is written in Python."""
         return self._lambdas.setup
