@@ -8,14 +8,11 @@ import numpy as np
 from rankinite._numba import BORROWS, kernel
 from rankinite.lambdas._pair_kernels import (
     AGAINST,
-    AT,
-    BEND,
-    FORCE,
-    INTEGER_ROWS,
     MOST,
     ROWS,
     E,
     G,
+    Room,
     S,
     U,
     V,
@@ -27,12 +24,24 @@ from rankinite.lambdas._vector_kernels import LANES, fill, load, store, total
 from rankinite.measures.codes import LAYERED, PAIRS
 
 
+@kernel(inline="always")
+def whole_vectors(n):
+    """How many documents whole vectors have, of which n are there."""
+    return (n + LANES - 1) // LANES * LANES
+
+
 @kernel()
 def room_for(n):
-    """Room for the documents of queries of up to n, and for the integers of their pairs."""
-    width = (n + LANES - 1) // LANES * LANES
-    met = np.empty(3 * LANES * MOST, np.int32)
-    return np.empty((ROWS, width), np.float32), np.empty((INTEGER_ROWS, width), np.int32), met
+    """Room to work on queries of up to n documents."""
+    width = whole_vectors(n)
+    return Room(
+        np.empty((ROWS, width), np.float32),
+        np.empty(width, np.int32),
+        np.empty(3 * LANES * MOST, np.int32),
+        np.empty((2, width)),
+        np.empty((9, n)),
+        np.empty((4, n), np.int64),
+    )
 
 
 @kernel(**BORROWS)
@@ -53,29 +62,29 @@ def fill_grades(code, grades, own, norms, g_factor, docs):
         docs[G, k] = (-own[k] if code == PAIRS else grades[k] * norm) * g_factor
         docs[G + 1, k] = -docs[G, k]
         docs[AGAINST, k] = -docs[G, k]
-    for k in range(n, docs.shape[1]):
+    for k in range(n, np.uint64(whole_vectors(np.int64(n)))):
         docs[AGAINST, k] = -np.inf
         docs[AGAINST + 1, k] = -np.inf
 
 
 @kernel(**BORROWS)
-def fill_scores(s, highest, slope, docs, integers):
+def fill_scores(s, highest, slope, docs, steps):
     """Write what depends on the scores: E, also turned round, and where they lie."""
     n = np.uint64(s.shape[0])
     lowest = np.float32(1.0).view(np.int32)
     for k in range(n):
         distance = s[k] - highest
         docs[E, k] = exponential(distance)
-        integers[AT, k] = np.int32(np.rint(distance * slope))
+        steps[k] = np.int32(np.rint(distance * slope))
     for k in range(n):
         lowest = min(lowest, np.float32(docs[E, k]).view(np.int32))
     smallest = np.int32(lowest).view(np.float32)
     for k in range(n):
         docs[E + 1, k] = smallest / docs[E, k]
-    for k in range(n, docs.shape[1]):
+    for k in range(n, np.uint64(whole_vectors(np.int64(n)))):
         docs[E, k] = 1.0
         docs[E + 1, k] = 1.0
-        integers[AT, k] = 0
+        steps[k] = 0
 
 
 @kernel(**BORROWS)
@@ -84,7 +93,8 @@ def fill_weights(general, terms, order, depth, u_factor, docs):
 
     Weights that are traded are 0 below the first `depth` ranks.
     """
-    n, width = order.shape[0], docs.shape[1]
+    n = order.shape[0]
+    width = whole_vectors(n)
     for k in range(np.uint64(width)):
         docs[U, k] = 0.0
     if general is None:
@@ -103,11 +113,17 @@ def fill_weights(general, terms, order, depth, u_factor, docs):
 
 @kernel(**BORROWS)
 def take_out(n, rows, docs):
-    """Let nobody of lower grade meet the documents of `rows`: who is one of them meets the lower."""
+    """Let nobody of lower grade meet the documents of `rows`, who meet the lower grades."""
     for k in range(np.uint64(n)):
         docs[AGAINST + 1, k] = docs[G, k]
     for r in range(rows.shape[0]):
         docs[AGAINST + 1, np.uint64(rows[r])] = -np.inf
+
+
+@kernel(**BORROWS)
+def _clear(numbers):
+    for k in range(np.uint64(numbers.shape[0])):
+        numbers[k] = 0
 
 
 @kernel(**BORROWS)
@@ -127,27 +143,23 @@ def _take_met(rows, met, sums):
 
 
 @kernel(**BORROWS)
-def add_pairs(general, rows, lower, own, everyone, rule, room, sums):
+def add_pairs(general, rows, lower, own, everyone, rule, room):
     """Sum the forces of all pairs with one of `rows`, which are in grade order.
 
     Each of them meets those of lower grades, and, if `rows` are not all documents, those of higher
-    grades that are not among them. Sums are of 32 bits, so there are at most MOST at work, and
-    what they got is moved on after as many vectors.
+    grades that are not among them. Their sums are of 32 bits, so there are at most MOST at work,
+    and what they got is moved on after as many vectors.
 
     Parameters
     ----------
     general : None or True
-    docs, integers : ndarray of float32 and of int32, shape (ROWS, width), (INTEGER_ROWS, width)
     rows : ndarray of int32, shape (n_met,)
     lower, own : ndarray of int32, shape (n,)
         For each place in grade order, where the lower grades begin and where its own does.
     everyone : bool
     rule : Rule
-    met : ndarray of int32, shape (3 · LANES · MOST,)
-        For each document at work LANES sums of the forces that it wins, that it loses, and of the
-        bends.
-    sums : ndarray of float64, shape (2, ≥ n)
-        Output: the forces and the bends of each document.
+    room : Room
+        Has the documents, and gets their sums.
 
     Returns
     -------
@@ -157,19 +169,14 @@ def add_pairs(general, rows, lower, own, everyone, rule, room, sums):
         The bits of the largest.
     """
     n, near, close, cap = lower.shape[0], rule.near, rule.close, rule.cap
-    docs, integers, met = room.docs, room.integers, room.met
-    for k in range(np.uint64(n)):
-        sums[0, k] = 0.0
-        sums[1, k] = 0.0
+    docs, steps, met, sums = room.docs, room.steps, room.met, room.sums
+    width = whole_vectors(n)
+    _clear(sums[0, :width])
+    _clear(sums[1, :width])
     forces, highest = 0.0, np.int32(0)
     for begin in range(0, rows.shape[0], MOST):
         part = rows[begin : begin + MOST]
-        for k in range(np.uint64(n + LANES - 1) // np.uint64(LANES) * np.uint64(LANES)):
-            integers[FORCE, k] = 0
-            integers[FORCE + 1, k] = 0
-            integers[BEND, k] = 0
-        for r in range(3 * part.shape[0]):
-            store(met, r * LANES, fill(np.int32(0)))
+        _clear(met[: 3 * LANES * part.shape[0]])
         # Better than the last of a vector are the first documents, worse than its first the last.
         better, worse = 0, 0 if not everyone else part.shape[0]
         for k in range(0, n, LANES):
@@ -183,15 +190,12 @@ def add_pairs(general, rows, lower, own, everyone, rule, room, sums):
                     continue
                 if near:
                     h = near_vector(
-                        general, docs, integers, side, k, part, first, last, close, cap, met
+                        general, docs, steps, side, k, part, first, last, close, cap, met, sums
                     )
                 else:
-                    h = far_vector(general, docs, integers, side, k, part, first, last, rule, met)
+                    h = far_vector(general, docs, side, k, part, first, last, rule, met, sums)
                 highest = max(highest, h)
             if k // LANES % MOST == MOST - 1:
                 forces += _take_met(part, met, sums)
         forces += _take_met(part, met, sums)
-        for k in range(np.uint64(n)):
-            sums[0, k] += np.float64(integers[FORCE + 1, k]) - np.float64(integers[FORCE, k])
-            sums[1, k] += np.float64(integers[BEND, k])
     return forces, highest

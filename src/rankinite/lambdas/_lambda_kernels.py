@@ -14,9 +14,10 @@ from rankinite.lambdas._force_kernels import (
     take_out,
 )
 from rankinite.lambdas._noise_kernels import perturb
-from rankinite.lambdas._pair_kernels import FORCE_BITS, SAFE_RANGE, STEPS, Room, Rule, far_force
+from rankinite.lambdas._pair_kernels import FORCE_BITS, SAFE_RANGE, STEPS, Rule, far_force
 from rankinite.lambdas._query_kernels import CLOSE, longest_of, ranked_terms
 from rankinite.lambdas._ranking_kernels import rank_documents
+from rankinite.measures._swap_kernels import weight_terms
 from rankinite.measures.codes import LAYERED, PAIRS
 
 # A query's forces are counted in units of 2 to minus a multiple of STRIDE, such that the largest
@@ -24,6 +25,7 @@ from rankinite.measures.codes import LAYERED, PAIRS
 STRIDE = 4
 # Beyond these a force is nothing beside the largest change of the measure, or not a number.
 FINEST, COARSEST = 60, -120
+LOG_2 = math.log(2.0)
 
 
 @kernel(**BORROWS)
@@ -46,17 +48,23 @@ def _take_scores(scores, documents, keys, seed, draw, settings, by_place, s):
 
 
 @kernel(**BORROWS)
-def _write(documents, sums, value, sigma, draw, n_draws, lam, curvature):
-    """Write λ and w from the sums in grade order, whose unit is `value`: a mean over the draws."""
-    force, bend = sigma * value / n_draws, sigma * sigma * value / n_draws
-    if draw == 0:
-        for k in range(documents.shape[0]):
-            lam[documents[k]] = force * sums[0, k]
-            curvature[documents[k]] = bend * sums[1, k]
+def _add_draw(forces, bends, force, bend, first, lam, curvature):
+    """Add a draw's forces and bends, in these units, to λ and w; the first one is written."""
+    if first:
+        for k in range(np.uint64(lam.shape[0])):
+            lam[k] = force * forces[k]
+            curvature[k] = bend * bends[k]
     else:
-        for k in range(documents.shape[0]):
-            lam[documents[k]] += force * sums[0, k]
-            curvature[documents[k]] += bend * sums[1, k]
+        for k in range(np.uint64(lam.shape[0])):
+            lam[k] += force * forces[k]
+            curvature[k] += bend * bends[k]
+
+
+@kernel(**BORROWS)
+def _write(documents, by_place, numbers):
+    """Bring numbers from grade order to the order of the rows."""
+    for k in range(documents.shape[0]):
+        numbers[np.uint64(documents[k])] = by_place[k]
 
 
 @kernel(inline="always")
@@ -110,7 +118,8 @@ def _lambdas_of(query, settings, queries, kept, at, room):
     documents, grades = queries.by_grade[first:last], queries.grades[first:last]
     lower, own, keys = queries.lower[first:last], queries.own[first:last], queries.keys[first:last]
     norms, order, units = queries.norms[query], kept.orders[first:last], kept.units
-    by_place, s, sums, terms = room.work[0, :n], room.work[1, :n], room.work[3:5], room.work[5:]
+    by_place, s, terms = room.work[0, :n], room.work[1, :n], room.work[5:]
+    lam, curvature = room.work[2, :n], room.work[3, :n]
     close = np.float32(STEPS * CLOSE if normalize else STEPS)
     slope = STEPS if normalize else 0.0
     # The best grade comes first in grade order.
@@ -120,24 +129,32 @@ def _lambdas_of(query, settings, queries, kept, at, room):
     unit = units[query]
     g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
     fill_grades(settings.code, grades, own, norms, g_factor, room.docs)
+    cap, u_exponent = np.inf, 0
+    if general is None:
+        # Weights that are traded are those of the ranks, whoever is there.
+        weight_terms(settings.code, grades, settings.discounts, norms, terms[0], terms[2])
+        u_exponent = _exponent(_largest_weight(general, terms, n - 1))
     for draw in range(settings.n_draws):
         highest, lowest = _take_scores(
             at.scores[first:last], documents, keys, at.seed, draw, settings, by_place, s
         )
         near = highest - lowest < SAFE_RANGE
         rank_documents(by_place, keys, at.seed, settings.depth, order, room.spare)
-        cap = ranked_terms(general, settings, norms, grades, own, order, room.work[2, :n], terms)
-        u_exponent = _exponent(_largest_weight(general, terms, n - 1))
+        if general is not None:
+            cap = ranked_terms(
+                general, settings, norms, grades, own, order, room.work[4, :n], terms
+            )
+            u_exponent = _exponent(_largest_weight(general, terms, n - 1))
         rows = room.spare[3].view(np.int32)
         rows = rows[: _rows_to_meet(order, n if everyone else settings.top, room.spare[0], rows)]
-        fill_scores(s, highest, slope, room.docs, room.integers)
+        fill_scores(s, highest, slope, room.docs, room.steps)
         u_factor = math.ldexp(1.0, -u_exponent)
         fill_weights(general, terms, order, settings.depth, u_factor, room.docs)
         while True:
             if not everyone:
                 take_out(n, rows, room.docs)
             rule = Rule(s, near, close, slope, np.float32(cap * g_factor))
-            total, largest = add_pairs(general, rows, lower, own, everyone, rule, room, sums)
+            total, largest = add_pairs(general, rows, lower, own, everyone, rule, room)
             tried = unit
             unit = _next_unit(tried, largest)
             if unit == tried:
@@ -149,9 +166,11 @@ def _lambdas_of(query, settings, queries, kept, at, room):
         value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
         if normalize and total > 0.0:
             # Compress the query's sum, so that no query drowns the rest.
-            value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
-        lam, curvature = at.lam[first:last], at.curvature[first:last]
-        _write(documents, sums, value, sigma, draw, settings.n_draws, lam, curvature)
+            value *= np.log1p(total * value) / (LOG_2 * (total * value))
+        force, bend = sigma * value / settings.n_draws, sigma * sigma * value / settings.n_draws
+        _add_draw(room.sums[0], room.sums[1], force, bend, draw == 0, lam, curvature)
+    _write(documents, lam, at.lam[first:last])
+    _write(documents, curvature, at.curvature[first:last])
 
 
 @kernel()
@@ -169,8 +188,7 @@ def all_lambdas(first_query, last_query, settings, queries, kept, at):
     """
     offsets, blank = queries.offsets, queries.blank
     longest = longest_of(first_query, last_query, offsets)
-    docs, integers, met = room_for(longest)
-    room = Room(docs, integers, met, np.empty((9, longest)), np.empty((4, longest), np.int64))
+    room = room_for(longest)
     for query in range(first_query, last_query):
         first, last = offsets[query], offsets[query + 1]
         if last - first < 2 or blank[query]:

@@ -15,6 +15,7 @@ import numpy as np
 from rankinite._numba import BORROWS, kernel
 from rankinite.lambdas._vector_kernels import (
     LANES,
+    add_to,
     as_floats,
     bits,
     fill,
@@ -32,8 +33,8 @@ from rankinite.lambdas._vector_kernels import (
     times,
 )
 
-# The documents of a query in grade order are rows of float32, with room for whole vectors. A document
-# at work that meets lower grades takes the first of each two, one that meets higher grades the
+# The documents of a query in grade order are rows of float32, with room for whole vectors. One at
+# work that meets lower grades takes the first of each two, one that meets higher grades the
 # second: there all grades and scores are turned round.
 # - E: exp(σ(s − s_max)), and this turned round: 1 for the lowest score, give or take an ulp;
 # - G, AGAINST: G of the swap terms for the document at work, and turned once more for those it
@@ -41,10 +42,6 @@ from rankinite.lambdas._vector_kernels import (
 # - S, U, V of the swap terms.
 E, G, AGAINST, S, U, V = 0, 2, 4, 6, 7, 8
 ROWS = 9
-# And rows of int32: the sums of the forces that the others lose, of those that they win, and of the
-# bends; and where the scores lie.
-FORCE, BEND, AT = 0, 2, 3
-INTEGER_ROWS = 4
 # Scores are placed on a grid of this many steps a unit of 1/σ: differences of integers are exact.
 STEPS = 2.0**24
 # Scores further apart than this, in units of 1/σ, have no place on that grid.
@@ -59,16 +56,21 @@ class Room(NamedTuple):
 
     Attributes
     ----------
-    docs, integers : ndarray of float32 and of int32, shape (ROWS, width), (INTEGER_ROWS, width)
+    docs : ndarray of float32, shape (ROWS, width)
+    steps : ndarray of int32, shape (width,)
+        Where the scores lie.
     met : ndarray of int32, shape (3 · LANES · MOST,)
         For each document at work LANES sums of the forces that it wins, that it loses, and of the
         bends.
+    sums : ndarray of float64, shape (2, width)
+        The forces and the bends of each document.
     work, spare : ndarray of float64 and of int64, shape (9, ≥ n), (4, ≥ n)
     """
 
     docs: np.ndarray
-    integers: np.ndarray
+    steps: np.ndarray
     met: np.ndarray
+    sums: np.ndarray
     work: np.ndarray
     spare: np.ndarray
 
@@ -116,7 +118,7 @@ def exponential(x):
 
 
 @kernel(forceinline=True, **BORROWS)
-def near_vector(general, docs, integers, side, k, rows, first, last, close, cap, met):
+def near_vector(general, docs, steps, side, k, rows, first, last, close, cap, met, sums):
     """Forces between the documents at `rows[first:last]` and the vector of others at k.
 
     With |ΔZ| of the pair, the E of both and `gap` = `close` + |s_i − s_j| (or `close` alone, where
@@ -127,8 +129,7 @@ def near_vector(general, docs, integers, side, k, rows, first, last, close, cap,
     ----------
     general : None or True
         None if only weights are traded. It is a type of its own: a loop without the rest.
-    docs, integers : ndarray of float32 and of int32, shape (ROWS, width), (INTEGER_ROWS, width)
-        What the others get is added to their sums.
+    docs, steps : ndarray of float32 and of int32, shape (ROWS, width), (width,)
     side : int
         0 if the documents at work are better, 1 if they are worse.
     k : int
@@ -137,7 +138,9 @@ def near_vector(general, docs, integers, side, k, rows, first, last, close, cap,
     first, last : int
     close, cap : float32
     met : ndarray of int32, shape (3 · LANES · MOST,)
-        Output: what the documents at work get is added to it, lane by lane; see `add_pairs`.
+        Output: what the documents at work get is added to it, lane by lane (see `Room`).
+    sums : ndarray of float64, shape (2, width)
+        Output: the forces and the bends of the others are added to it.
 
     Returns
     -------
@@ -149,8 +152,8 @@ def near_vector(general, docs, integers, side, k, rows, first, last, close, cap,
     zero, one, cap, close = fill(np.float32(0)), fill(np.float32(1)), fill(cap), fill(close)
     e_j, g_j = load(docs, e + k), load(docs, (AGAINST + side) * width + k)
     s_j, u_j, v_j = load(docs, S * width + k), load(docs, U * width + k), load(docs, V * width + k)
-    at_j, forces = load(integers, AT * width + k), load(integers, (FORCE + side) * width + k)
-    bends, highest = load(integers, BEND * width + k), fill(np.int32(0))
+    at_j, forces = load(steps, k), fill(np.int32(0))
+    bends, highest = forces, forces
     for r in range(first, last):
         i = np.int64(rows[r])
         e_i, u_i = spread(docs, e + i), spread(docs, U * width + i)
@@ -161,7 +164,7 @@ def near_vector(general, docs, integers, side, k, rows, first, last, close, cap,
             if_above = times(spread(docs, S * width + i), minus(u_i, v_j))
             if_below = times(s_j, minus(u_j, spread(docs, V * width + i)))
             delta = times(won, larger(if_above, if_below))
-        gap = plus(close, as_floats(size(minus(spread(integers, AT * width + i), at_j))))
+        gap = plus(close, as_floats(size(minus(spread(steps, i), at_j))))
         inverse = over(one, times(plus(e_i, e_j), gap))
         force = times(delta, times(e_j, inverse))
         bend = times(force, times(times(e_i, inverse), gap))
@@ -171,8 +174,8 @@ def near_vector(general, docs, integers, side, k, rows, first, last, close, cap,
         own_force, own_bend = (3 * r + side) * LANES, (3 * r + 2) * LANES
         store(met, own_force, plus(load(met, own_force), rounded))
         store(met, own_bend, plus(load(met, own_bend), rounded_bend))
-    store(integers, (FORCE + side) * width + k, forces)
-    store(integers, BEND * width + k, bends)
+    add_to(sums, k, forces if side else minus(fill(np.int32(0)), forces))
+    add_to(sums, width + k, bends)
     return largest(highest)
 
 
@@ -190,7 +193,7 @@ def far_force(delta, lead, close, slope):
 
 
 @kernel(**BORROWS)
-def far_vector(general, docs, integers, side, k, rows, first, last, rule, met):
+def far_vector(general, docs, side, k, rows, first, last, rule, met, sums):
     """As `near_vector`, for scores too far apart for the grid: one exponential a pair."""
     s, sign = rule.s, -1.0 if side else 1.0
     highest = np.int32(0)
@@ -212,8 +215,8 @@ def far_vector(general, docs, integers, side, k, rows, first, last, rule, met):
             highest = max(highest, np.float32(force).view(np.int32))
             rounded = np.int32(np.rint(force))
             met[(3 * r + side) * LANES] += rounded
-            integers[FORCE + side, j] += rounded
+            sums[0, j] += -sign * rounded
             rounded = np.int32(np.rint(bend))
             met[(3 * r + 2) * LANES] += rounded
-            integers[BEND, j] += rounded
+            sums[1, j] += rounded
     return highest

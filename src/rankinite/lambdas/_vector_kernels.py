@@ -178,6 +178,21 @@ def bits(typing_context: Any, a: Any) -> tuple[Any, Callable]:
 
 
 @intrinsic
+def add_to(typing_context: Any, array: Any, index: Any, a: Any) -> tuple[Any, Callable]:
+    """Add the integers to float64 numbers of an array from ``array[index]`` on."""
+    doubles = ir.VectorType(ir.DoubleType(), LANES)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer = _element(context, builder, signature.args[0], args[0], args[1])
+        pointer = builder.bitcast(pointer, doubles.as_pointer())
+        before = builder.load(pointer, align=8)
+        builder.store(builder.fadd(before, builder.sitofp(args[2], doubles)), pointer, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64, INTEGERS), emit
+
+
+@intrinsic
 def total(typing_context: Any, a: Any) -> tuple[Any, Callable]:
     """The sum of all lanes as an int64."""
 
