@@ -1,4 +1,4 @@
-"""Kernels that lay out the documents of a query for its pairs, and add up the forces of all of them.
+"""Kernels that lay out the documents of a query for its pairs, and add up the forces of all.
 
 `_pair_kernels` has the layout, and what happens between documents and a vector of others.
 """
