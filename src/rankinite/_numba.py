@@ -26,6 +26,9 @@ from rankinite._kernel_cache import keep_on_disk
 from rankinite.errors import ParameterError
 
 SUM_IN_ANY_ORDER = {"reassoc", "nsz", "contract", "arcp"}
+# Options of a small kernel that makes no arrays: those it is given, and parts of them, are looked
+# after by its caller. References are then not counted, which would take longer than a short loop.
+BORROWS = {"_nrt": False}
 
 
 def _choose_threading_layer() -> None:

@@ -1,16 +1,17 @@
-"""Queries of several chunks: sizes around the borders, and everything in one query at once."""
+"""Queries of many vectors: sizes around the borders, and everything in one query at once."""
 
 import numpy as np
 import pytest
 
 from rankinite._numba import threads
-from rankinite.lambdas._pair_kernels import CHUNK
+from rankinite.lambdas._pair_kernels import MOST
+from rankinite.lambdas._vector_kernels import LANES
 from rankinite.measures import measure
 from rankinite.order.seeds import derive_seed
 from tests.lambdas.cases import assert_close, lambdas_of, random_keys
 from tests.naive.lambdas import ranking
 
-SIZES = [7, 8, 9, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK, 2 * CHUNK + 9]
+SIZES = [LANES - 1, LANES, LANES + 1, MOST, MOST + 1, MOST + 2, 2 * MOST + 9, LANES * MOST + 9]
 
 
 def expected_lambdas(spec, labels, scores, normalize, top):
@@ -50,7 +51,7 @@ def test_sizes_around_the_chunks(n, spec, normalize):
     assert_close(found, expected_lambdas(spec, labels, scores, normalize, top), factor=3.0)
 
 
-@pytest.mark.parametrize("truncation", [1, CHUNK - 2, CHUNK - 1, CHUNK, 200, 298, 299])
+@pytest.mark.parametrize("truncation", [1, MOST - 1, MOST, MOST + 1, 200, 298, 299])
 @pytest.mark.parametrize("spec", ["ndcg", "err"])
 def test_truncation_at_any_rank(spec, truncation):
     labels, scores = a_query(300, seed=1)
@@ -65,7 +66,7 @@ def test_as_many_grades_as_documents():
         assert_close(found, expected_lambdas(spec, labels, scores, False, 300), factor=3.0)
 
 
-def test_one_grade_of_more_documents_than_a_chunk_has():
+def test_one_grade_of_more_documents_than_are_at_work_at_once():
     """Its sums are taken before they can overflow: every force is as large as they come."""
     labels = np.repeat([1.0, 0.0], [400, 300])
     scores = np.where(labels > 0, 0.0, 30.0)

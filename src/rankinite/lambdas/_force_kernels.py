@@ -1,130 +1,154 @@
-"""Kernels that add up the forces of all pairs of a query, its documents in chunks by grade.
+"""Kernels that lay out the documents of a query for its pairs, and add up the forces of all.
 
-`_pair_kernels` has the chunks, and what happens between one document and a run of others.
+`_pair_kernels` has the layout, and what happens between documents and a vector of others.
 """
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
 from rankinite.lambdas._pair_kernels import (
-    AT,
-    CHUNK,
-    FORCE,
-    SIZE,
+    AGAINST,
+    MOST,
+    ROWS,
     E,
     G,
+    Room,
     S,
     U,
     V,
-    differences,
     exponential,
-    far_row,
-    near_row,
-    place_of,
-    take_sums,
+    far_vector,
+    near_vector,
 )
+from rankinite.lambdas._vector_kernels import LANES, fill, load, store, total
+from rankinite.measures.codes import LAYERED, PAIRS
+
+
+@kernel(inline="always")
+def whole_vectors(n):
+    """How many documents whole vectors have, of which n are there."""
+    return (n + LANES - 1) // LANES * LANES
 
 
 @kernel()
-def fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks):
-    """Write the documents: terms, with G and the weights U and V times their factors, and scores.
+def room_for(n):
+    """Room to work on queries of up to n documents."""
+    width = whole_vectors(n)
+    return Room(
+        np.empty((ROWS, width), np.float32),
+        np.empty(width, np.int32),
+        np.empty(3 * LANES * MOST, np.int32),
+        np.empty((2, width)),
+        np.empty((9, n)),
+        np.empty((4, n), np.int64),
+    )
 
-    Documents past the end have no grade, so they meet nobody.
+
+@kernel(**BORROWS)
+def fill_grades(code, grades, own, norms, g_factor, docs):
+    """Write G times a factor, which does not depend on the ranking.
+
+    For the pairs, which count 1 each whatever the difference, it is the number of documents that
+    are better, turned round. Past the end nobody is met.
 
     Parameters
     ----------
-    terms : ndarray of float64, shape (4, ≥ n)
-        In rank order (`_query_kernels.ranked_terms`).
-    order : ndarray of int32, shape (n,)
-        The ranking, by place in grade order.
+    grades, own : ndarray of float64 and of int32, shape (n,)
+        In grade order.
+    """
+    n = np.uint64(grades.shape[0])
+    norm = 1.0 if code == LAYERED else norms[0]
+    for k in range(n):
+        docs[G, k] = (-own[k] if code == PAIRS else grades[k] * norm) * g_factor
+        docs[G + 1, k] = -docs[G, k]
+        docs[AGAINST, k] = -docs[G, k]
+    for k in range(n, np.uint64(whole_vectors(np.int64(n)))):
+        docs[AGAINST, k] = -np.inf
+        docs[AGAINST + 1, k] = -np.inf
+
+
+@kernel(**BORROWS)
+def fill_scores(s, highest, slope, docs, steps):
+    """Write what depends on the scores: E, also turned round, and where they lie."""
+    n = np.uint64(s.shape[0])
+    lowest = np.float32(1.0).view(np.int32)
+    for k in range(n):
+        distance = s[k] - highest
+        docs[E, k] = exponential(distance)
+        steps[k] = np.int32(np.rint(distance * slope))
+    for k in range(n):
+        lowest = min(lowest, np.float32(docs[E, k]).view(np.int32))
+    smallest = np.int32(lowest).view(np.float32)
+    for k in range(n):
+        docs[E + 1, k] = smallest / docs[E, k]
+    for k in range(n, np.uint64(whole_vectors(np.int64(n)))):
+        docs[E, k] = 1.0
+        docs[E + 1, k] = 1.0
+        steps[k] = 0
+
+
+@kernel(**BORROWS)
+def fill_weights(general, terms, order, depth, u_factor, docs):
+    """Write S, U and V, the weights U and V times their factor, from the terms in rank order.
+
+    Weights that are traded are 0 below the first `depth` ranks.
     """
     n = order.shape[0]
-    s, highest, steps = rule.s, rule.highest, rule.slope
-    for c in range(chunks.shape[0] // SIZE):
-        first, some = np.uint64(c * SIZE), s[c * CHUNK :]
-        length = np.uint64(min(CHUNK, n - c * CHUNK))
-        for k in range(length):
-            distance = some[k] - highest
-            chunks[first + k + E] = exponential(distance)
-            chunks[first + k + AT] = np.int32(np.rint(distance * steps)).view(np.float32)
-        for k in range(np.uint64(2 * CHUNK)):
-            chunks[first + k + FORCE] = 0.0
-        for k in range(length, np.uint64(CHUNK)):
-            chunks[first + k + E] = 1.0
-            chunks[first + k + G] = np.nan
-            chunks[first + k + S] = 0.0
-            chunks[first + k + U] = 0.0
-            chunks[first + k + V] = 0.0
-            chunks[first + k + AT] = 0.0
+    width = whole_vectors(n)
+    for k in range(np.uint64(width)):
+        docs[U, k] = 0.0
+    if general is None:
+        for p in range(min(depth, n)):
+            docs[U, np.uint64(order[p])] = terms[2, p] * u_factor
+        return
+    for k in range(n, width):
+        docs[S, k] = 0.0
+        docs[V, k] = 0.0
     for p in range(n):
-        j = place_of(order[p])
-        chunks[j + G] = terms[0, p] * g_factor
-        chunks[j + U] = terms[2, p] * u_factor
-        if general is not None:
-            chunks[j + S] = terms[1, p]
-            chunks[j + V] = terms[3, p] * u_factor
+        k = np.uint64(order[p])
+        docs[S, k] = terms[1, p]
+        docs[U, k] = terms[2, p] * u_factor
+        docs[V, k] = terms[3, p] * u_factor
 
 
-@kernel()
-def fill_mirror(chunks, mirror):
-    """Turn all grades and scores round. E is 1 for the lowest score then, give or take an ulp."""
-    lowest = np.float32(1.0)
-    for c in range(chunks.shape[0] // SIZE):
-        first = np.uint64(c * SIZE)
-        for k in range(np.uint64(CHUNK)):
-            e = chunks[first + k + E]
-            lowest = e if e < lowest else lowest
-    for c in range(chunks.shape[0] // SIZE):
-        first = np.uint64(c * SIZE)
-        for k in range(np.uint64(SIZE)):
-            mirror[first + k] = chunks[first + k]
-        for k in range(np.uint64(CHUNK)):
-            mirror[first + k + E] = lowest / chunks[first + k + E]
-            mirror[first + k + G] = -chunks[first + k + G]
+@kernel(**BORROWS)
+def take_out(n, rows, docs):
+    """Let nobody of lower grade meet the documents of `rows`, who meet the lower grades."""
+    for k in range(np.uint64(n)):
+        docs[AGAINST + 1, k] = docs[G, k]
+    for r in range(rows.shape[0]):
+        docs[AGAINST + 1, np.uint64(rows[r])] = -np.inf
 
 
-@kernel(forceinline=True)
-def _meet(general, chunks, rows, first, last, sign, rule, sums):
-    """Forces of the documents `rows`, all of one grade, on those from `first` to `last`.
-
-    All are numbered in grade order. Returns the sum of the forces, and the bits of the largest.
-    """
-    near, close, cap = rule.near, rule.close, rule.cap
-    total, largest = 0.0, np.int32(0)
-    grade = chunks[place_of(rows[0]) + G]
-    while first < last:
-        start = first % CHUNK // 8 * 8
-        stop = min(last - first // CHUNK * CHUNK + 7, CHUNK) // 8 * 8
-        at, count = np.uint64(first // CHUNK * SIZE + start), np.uint64(stop - start)
-        differences(chunks, grade, at, count, cap)
-        for r in range(rows.shape[0]):
-            i = rows[r]
-            if near:
-                f, b, m = near_row(general, chunks, place_of(i), at, count, close)
-            else:
-                f, b, m = far_row(general, chunks, place_of(i), at, count, sign, rule)
-            sums[0, i] += sign * f
-            sums[1, i] += b
-            total += f
-            largest = max(largest, m)
-        first = (first // CHUNK + 1) * CHUNK
-    return total, largest
+@kernel(**BORROWS)
+def _clear(numbers):
+    for k in range(np.uint64(numbers.shape[0])):
+        numbers[k] = 0
 
 
-@kernel()
-def _take_all_sums(chunks, sign, sums):
-    for c in range(chunks.shape[0] // SIZE):
-        first = c * CHUNK
-        take_sums(chunks, np.uint64(c * SIZE), sign, sums[0, first:], sums[1, first:])
+@kernel(**BORROWS)
+def _take_met(rows, met, sums):
+    """Move what the documents of `rows` got to their sums; returns the sum of the forces."""
+    forces = 0.0
+    for r in range(rows.shape[0]):
+        at, i = 3 * r * LANES, rows[r]
+        won = np.float64(total(load(met, at)))
+        lost = np.float64(total(load(met, at + LANES)))
+        sums[0, i] += won - lost
+        sums[1, i] += np.float64(total(load(met, at + 2 * LANES)))
+        forces += won + lost
+        for side in range(3):
+            store(met, at + side * LANES, fill(np.int32(0)))
+    return forces
 
 
-@kernel()
-def add_pairs(general, rows, lower, own, rule, chunks, mirror, sums):
+@kernel(**BORROWS)
+def add_pairs(general, rows, lower, own, everyone, rule, room):
     """Sum the forces of all pairs with one of `rows`, which are in grade order.
 
-    If these are all documents, each has to meet those of lower grades alone, and there is no
-    mirror. Otherwise it also meets those that are better: in the mirror, where all grades and
-    scores are turned round. Then it is taken out of both.
+    Each of them meets those of lower grades, and, if `rows` are not all documents, those of higher
+    grades that are not among them. Their sums are of 32 bits, so there are at most MOST at work,
+    and what they got is moved on after as many vectors.
 
     Parameters
     ----------
@@ -132,46 +156,46 @@ def add_pairs(general, rows, lower, own, rule, chunks, mirror, sums):
     rows : ndarray of int32, shape (n_met,)
     lower, own : ndarray of int32, shape (n,)
         For each place in grade order, where the lower grades begin and where its own does.
+    everyone : bool
     rule : Rule
-    chunks, mirror : ndarray of float32
-        The mirror has no documents if there is none.
-    sums : ndarray of float64, shape (2, ≥ n)
-        Output: the forces and the bends of each document.
+    room : Room
+        Has the documents, and gets their sums.
 
     Returns
     -------
-    total : float
+    forces : float
         Sum of the forces, each counted once.
-    largest : int32
+    highest : int32
         The bits of the largest.
     """
-    n = lower.shape[0]
-    for k in range(n):
-        sums[0, k] = 0.0
-        sums[1, k] = 0.0
-    total, largest = 0.0, np.int32(0)
-    begin, taken = 0, 0
-    while begin < rows.shape[0]:
-        # A group of one grade, not so long that its sums could overflow.
-        end = begin + 1
-        while end < min(rows.shape[0], begin + CHUNK - 1) and own[rows[end]] == own[rows[begin]]:
-            end += 1
-        if end - taken >= CHUNK:
-            _take_all_sums(chunks, -1.0, sums)
-            _take_all_sums(mirror, 1.0, sums)
-            taken = begin
-        group, i = rows[begin:end], rows[begin]
-        for turned in range(2 if mirror.shape[0] > 0 else 1):
-            others, sign = (mirror, -1.0) if turned else (chunks, 1.0)
-            first, last = (0, own[i]) if turned else (lower[i], n)
-            t, m = _meet(general, others, group, first, last, sign, rule, sums)
-            total += t
-            largest = max(largest, m)
-        if mirror.shape[0] > 0:
-            for r in range(begin, end):
-                chunks[place_of(rows[r]) + G] = np.nan
-                mirror[place_of(rows[r]) + G] = np.nan
-        begin = end
-    _take_all_sums(chunks, -1.0, sums)
-    _take_all_sums(mirror, 1.0, sums)
-    return total, largest
+    n, near, close, cap = lower.shape[0], rule.near, rule.close, rule.cap
+    docs, steps, met, sums = room.docs, room.steps, room.met, room.sums
+    width = whole_vectors(n)
+    _clear(sums[0, :width])
+    _clear(sums[1, :width])
+    forces, highest = 0.0, np.int32(0)
+    for begin in range(0, rows.shape[0], MOST):
+        part = rows[begin : begin + MOST]
+        _clear(met[: 3 * LANES * part.shape[0]])
+        # Better than the last of a vector are the first documents, worse than its first the last.
+        better, worse = 0, 0 if not everyone else part.shape[0]
+        for k in range(0, n, LANES):
+            while better < part.shape[0] and lower[part[better]] < min(k + LANES, n):
+                better += 1
+            while worse < part.shape[0] and own[part[worse]] <= k:
+                worse += 1
+            for side in range(2):
+                first, last = (worse, part.shape[0]) if side else (0, better)
+                if first == last:
+                    continue
+                if near:
+                    h = near_vector(
+                        general, docs, steps, side, k, part, first, last, close, cap, met, sums
+                    )
+                else:
+                    h = far_vector(general, docs, side, k, part, first, last, rule, met, sums)
+                highest = max(highest, h)
+            if k // LANES % MOST == MOST - 1:
+                forces += _take_met(part, met, sums)
+        forces += _take_met(part, met, sums)
+    return forces, highest

@@ -4,20 +4,20 @@ import math
 
 import numpy as np
 
-from rankinite._numba import kernel
-from rankinite.lambdas._force_kernels import add_pairs, fill_chunks, fill_mirror
-from rankinite.lambdas._noise_kernels import perturb
-from rankinite.lambdas._pair_kernels import (
-    CHUNK,
-    FORCE_BITS,
-    SAFE_RANGE,
-    SIZE,
-    STEPS,
-    Rule,
-    far_force,
+from rankinite._numba import BORROWS, kernel
+from rankinite.lambdas._force_kernels import (
+    add_pairs,
+    fill_grades,
+    fill_scores,
+    fill_weights,
+    room_for,
+    take_out,
 )
+from rankinite.lambdas._noise_kernels import perturb
+from rankinite.lambdas._pair_kernels import FORCE_BITS, SAFE_RANGE, STEPS, Rule, far_force
 from rankinite.lambdas._query_kernels import CLOSE, longest_of, ranked_terms
 from rankinite.lambdas._ranking_kernels import rank_documents
+from rankinite.measures._swap_kernels import weight_terms
 from rankinite.measures.codes import LAYERED, PAIRS
 
 # A query's forces are counted in units of 2 to minus a multiple of STRIDE, such that the largest
@@ -25,9 +25,10 @@ from rankinite.measures.codes import LAYERED, PAIRS
 STRIDE = 4
 # Beyond these a force is nothing beside the largest change of the measure, or not a number.
 FINEST, COARSEST = 60, -120
+LOG_2 = math.log(2.0)
 
 
-@kernel()
+@kernel(**BORROWS)
 def _take_scores(scores, documents, keys, seed, draw, settings, by_place, s):
     """Write the scores in grade order, and σ times them; returns the highest of these, the lowest.
 
@@ -46,18 +47,24 @@ def _take_scores(scores, documents, keys, seed, draw, settings, by_place, s):
     return highest, lowest
 
 
-@kernel()
-def _write(documents, sums, value, sigma, draw, n_draws, lam, curvature):
-    """Write λ and w from the sums in grade order, whose unit is `value`: a mean over the draws."""
-    force, bend = sigma * value / n_draws, sigma * sigma * value / n_draws
-    if draw == 0:
-        for k in range(documents.shape[0]):
-            lam[documents[k]] = force * sums[0, k]
-            curvature[documents[k]] = bend * sums[1, k]
+@kernel(**BORROWS)
+def _add_draw(forces, bends, force, bend, first, lam, curvature):
+    """Add a draw's forces and bends, in these units, to λ and w; the first one is written."""
+    if first:
+        for k in range(np.uint64(lam.shape[0])):
+            lam[k] = force * forces[k]
+            curvature[k] = bend * bends[k]
     else:
-        for k in range(documents.shape[0]):
-            lam[documents[k]] += force * sums[0, k]
-            curvature[documents[k]] += bend * sums[1, k]
+        for k in range(np.uint64(lam.shape[0])):
+            lam[k] += force * forces[k]
+            curvature[k] += bend * bends[k]
+
+
+@kernel(**BORROWS)
+def _write(documents, by_place, numbers):
+    """Bring numbers from grade order to the order of the rows."""
+    for k in range(documents.shape[0]):
+        numbers[np.uint64(documents[k])] = by_place[k]
 
 
 @kernel(inline="always")
@@ -87,7 +94,7 @@ def _next_unit(unit, largest):
     return max(min((unit + finer) // STRIDE * STRIDE, FINEST), COARSEST)
 
 
-@kernel()
+@kernel(**BORROWS)
 def _rows_to_meet(order, top, marks, rows):
     """Write the first `top` documents of the ranking, in grade order; returns their number."""
     n = order.shape[0]
@@ -100,6 +107,70 @@ def _rows_to_meet(order, top, marks, rows):
         rows[count] = k
         count += marks[k]
     return count
+
+
+@kernel(**BORROWS)
+def _lambdas_of(query, settings, queries, kept, at, room):
+    """Write λ and w of one query; see `all_lambdas`."""
+    first, last = queries.offsets[query], queries.offsets[query + 1]
+    n = last - first
+    general, sigma, normalize = settings.general, settings.sigma, settings.normalize
+    documents, grades = queries.by_grade[first:last], queries.grades[first:last]
+    lower, own, keys = queries.lower[first:last], queries.own[first:last], queries.keys[first:last]
+    norms, order, units = queries.norms[query], kept.orders[first:last], kept.units
+    by_place, s, terms = room.work[0, :n], room.work[1, :n], room.work[5:]
+    lam, curvature = room.work[2, :n], room.work[3, :n]
+    close = np.float32(STEPS * CLOSE if normalize else STEPS)
+    slope = STEPS if normalize else 0.0
+    # The best grade comes first in grade order.
+    best = grades[0] * (1.0 if settings.code == LAYERED else norms[0])
+    g_exponent = 0 if settings.code == PAIRS else _exponent(best)
+    everyone = settings.top >= n - 1
+    unit = units[query]
+    g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
+    fill_grades(settings.code, grades, own, norms, g_factor, room.docs)
+    cap, u_exponent = np.inf, 0
+    if general is None:
+        # Weights that are traded are those of the ranks, whoever is there.
+        weight_terms(settings.code, grades, settings.discounts, norms, terms[0], terms[2])
+        u_exponent = _exponent(_largest_weight(general, terms, n - 1))
+    for draw in range(settings.n_draws):
+        highest, lowest = _take_scores(
+            at.scores[first:last], documents, keys, at.seed, draw, settings, by_place, s
+        )
+        near = highest - lowest < SAFE_RANGE
+        rank_documents(by_place, keys, at.seed, settings.depth, order, room.spare)
+        if general is not None:
+            cap = ranked_terms(
+                general, settings, norms, grades, own, order, room.work[4, :n], terms
+            )
+            u_exponent = _exponent(_largest_weight(general, terms, n - 1))
+        rows = room.spare[3].view(np.int32)
+        rows = rows[: _rows_to_meet(order, n if everyone else settings.top, room.spare[0], rows)]
+        fill_scores(s, highest, slope, room.docs, room.steps)
+        u_factor = math.ldexp(1.0, -u_exponent)
+        fill_weights(general, terms, order, settings.depth, u_factor, room.docs)
+        while True:
+            if not everyone:
+                take_out(n, rows, room.docs)
+            rule = Rule(s, near, close, slope, np.float32(cap * g_factor))
+            total, largest = add_pairs(general, rows, lower, own, everyone, rule, room)
+            tried = unit
+            unit = _next_unit(tried, largest)
+            if unit == tried:
+                break
+            g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
+            fill_grades(settings.code, grades, own, norms, g_factor, room.docs)
+        units[query] = unit
+        # The steps of the grid of scores count for FORCE_BITS of the bits.
+        value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
+        if normalize and total > 0.0:
+            # Compress the query's sum, so that no query drowns the rest.
+            value *= np.log1p(total * value) / (LOG_2 * (total * value))
+        force, bend = sigma * value / settings.n_draws, sigma * sigma * value / settings.n_draws
+        _add_draw(room.sums[0], room.sums[1], force, bend, draw == 0, lam, curvature)
+    _write(documents, lam, at.lam[first:last])
+    _write(documents, curvature, at.curvature[first:last])
 
 
 @kernel()
@@ -115,75 +186,17 @@ def all_lambdas(first_query, last_query, settings, queries, kept, at):
     at : Round
         The λs are written to it.
     """
-    # Fields are taken out once and not for every query: each time, references are counted.
-    offsets, blank, norms, grades, keys, by_grade, lower, own = queries
-    orders, units = kept
-    scores, seed, lam, curvature = at
-    general, sigma, normalize = settings.general, settings.sigma, settings.normalize
-    close = np.float32(STEPS * CLOSE if normalize else STEPS)
-    slope = STEPS if normalize else 0.0
+    offsets, blank = queries.offsets, queries.blank
     longest = longest_of(first_query, last_query, offsets)
-    room = np.empty(2 * ((longest + CHUNK - 1) // CHUNK * SIZE), np.float32)
-    work, spare = np.empty((9, longest)), np.empty((4, longest), np.int64)
-    sums, terms = work[3:5], work[5:]
+    room = room_for(longest)
     for query in range(first_query, last_query):
         first, last = offsets[query], offsets[query + 1]
-        n = last - first
-        if n < 2 or blank[query]:
+        if last - first < 2 or blank[query]:
             for row in range(first, last):
-                lam[row] = 0.0
-                curvature[row] = 0.0
-            continue
-        documents, own_scores, order = by_grade[first:last], scores[first:last], orders[first:last]
-        own_grades, own_norms, starts = grades[first:last], norms[query], own[first:last]
-        own_keys, by_place, s = keys[first:last], work[0, :n], work[1, :n]
-        # The best grade comes first in grade order.
-        best = own_grades[0] * (1.0 if settings.code == LAYERED else own_norms[0])
-        g_exponent = 0 if settings.code == PAIRS else _exponent(best)
-        everyone = settings.top >= n - 1
-        size = (n + CHUNK - 1) // CHUNK * SIZE
-        chunks, mirror = room[:size], room[size : size if everyone else 2 * size]
-        for draw in range(settings.n_draws):
-            highest, lowest = _take_scores(
-                own_scores, documents, own_keys, seed, draw, settings, by_place, s
-            )
-            near = highest - lowest < SAFE_RANGE
-            rank_documents(by_place, own_keys, seed, settings.depth, order, spare)
-            cap = ranked_terms(
-                general, settings, own_norms, own_grades, starts, order, work[2, :n], terms
-            )
-            u_exponent = _exponent(_largest_weight(general, terms, n - 1))
-            rows = spare[3].view(np.int32)
-            rows = rows[: _rows_to_meet(order, n if everyone else settings.top, spare[0], rows)]
-            while True:
-                unit = units[query]
-                g_factor = math.ldexp(1.0, 2 * FORCE_BITS + unit - g_exponent)
-                u_factor = math.ldexp(1.0, -u_exponent)
-                rule = Rule(s, highest, near, close, slope, np.float32(cap * g_factor))
-                fill_chunks(general, terms, order, g_factor, u_factor, rule, chunks)
-                if not everyone:
-                    fill_mirror(chunks, mirror)
-                total, largest = add_pairs(
-                    general, rows, lower[first:last], starts, rule, chunks, mirror, sums
-                )
-                units[query] = _next_unit(unit, largest)
-                if units[query] == unit:
-                    break
-            # The steps of the grid of scores count for FORCE_BITS of the bits.
-            value = math.ldexp(1.0, g_exponent + u_exponent - FORCE_BITS - unit)
-            if normalize and total > 0.0:
-                # Compress the query's sum, so that no query drowns the rest.
-                value *= np.log1p(total * value) / (np.log(2.0) * (total * value))
-            _write(
-                documents,
-                sums,
-                value,
-                sigma,
-                draw,
-                settings.n_draws,
-                lam[first:last],
-                curvature[first:last],
-            )
+                at.lam[row] = 0.0
+                at.curvature[row] = 0.0
+        else:
+            _lambdas_of(query, settings, queries, kept, at, room)
 
 
 @kernel()

@@ -8,7 +8,7 @@ among those that are left.
 import numpy as np
 
 from rankinite._hash_kernels import mix
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
 
 # A draw takes 16 bits of a random word, and looks up the noise by the highest of these.
 DRAWS_A_WORD = 4
@@ -19,7 +19,7 @@ GUMBEL = (-np.log(-np.log(_SHARES))).astype(np.float32)
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel()
+@kernel(**BORROWS)
 def perturb(scores, row_keys, seed, draw, scale, noisy):
     """Write the scores plus `scale` times the noise of one draw.
 

@@ -1,11 +1,8 @@
-"""Kernels of pairs: λ and w of one document with many others, in integers that add up exactly.
+"""Kernels of pairs: λ and w of some documents with many others, in integers that add up exactly.
 
-The documents of a query lie in the order of their grades, so that one document beats a
-contiguous run of others, in chunks of `CHUNK`. A chunk is `ROWS` rows of float32: vectors of
-eight lanes fit it, and with all rows at constant distances the compiler needs no checks whether
-they overlap. Runs are rounded to whole vectors; the documents that this adds have no lower grade,
-and a pair without a difference of grades has no force. All chunks are one flat array, and places
-in it are unsigned, so that no index has to be looked at.
+The documents of a query lie in the order of their grades, so that one document beats a contiguous
+run of others. These lie in vectors of `LANES`, and each document at work meets one vector after
+the other. A pair without a difference of grades has no force.
 
 A force is rounded to an integer in units that are a power of two. So sums do not depend on the
 order of the documents, on the number of threads or on the width of the vectors.
@@ -15,21 +12,67 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
+from rankinite.lambdas._vector_kernels import (
+    LANES,
+    add_to,
+    as_floats,
+    bits,
+    fill,
+    larger,
+    largest,
+    load,
+    minus,
+    nearest,
+    over,
+    plus,
+    size,
+    smaller,
+    spread,
+    store,
+    times,
+)
 
-CHUNK = 128
-LANES = np.uint64(8)
-# The rows of a chunk: exp(σ(s − s_max)); G, S, U and V of the swap terms; where the score lies;
-# the differences of G to the grade at work; and the sums of the forces and of the bends. Where a
-# score lies, and the sums, are integers in the bits of the floats.
-E, G, S, U, V, AT, WON, FORCE, BEND = (np.uint64(CHUNK * row) for row in range(9))
-SIZE = 9 * CHUNK
+# The documents of a query in grade order are rows of float32, with room for whole vectors. One at
+# work that meets lower grades takes the first of each two, one that meets higher grades the
+# second: there all grades and scores are turned round.
+# - E: exp(σ(s − s_max)), and this turned round: 1 for the lowest score, give or take an ulp;
+# - G, AGAINST: G of the swap terms for the document at work, and turned once more for those it
+#   meets, so that the sum of both is the difference. Minus infinity takes a document out;
+# - S, U, V of the swap terms.
+E, G, AGAINST, S, U, V = 0, 2, 4, 6, 7, 8
+ROWS = 9
 # Scores are placed on a grid of this many steps a unit of 1/σ: differences of integers are exact.
 STEPS = 2.0**24
 # Scores further apart than this, in units of 1/σ, have no place on that grid.
 SAFE_RANGE = 64.0
-# Sums of as many forces as a chunk has documents fit 32 bits if a force is below 2 to this.
+# The sum of so many forces fits 32 bits if each is below 2 to FORCE_BITS.
 FORCE_BITS = 24
+MOST = 127
+
+
+class Room(NamedTuple):
+    """Where a query is worked on.
+
+    Attributes
+    ----------
+    docs : ndarray of float32, shape (ROWS, width)
+    steps : ndarray of int32, shape (width,)
+        Where the scores lie.
+    met : ndarray of int32, shape (3 · LANES · MOST,)
+        For each document at work LANES sums of the forces that it wins, that it loses, and of the
+        bends.
+    sums : ndarray of float64, shape (2, width)
+        The forces and the bends of each document.
+    work, spare : ndarray of float64 and of int64, shape (9, ≥ n), (4, ≥ n)
+    """
+
+    docs: np.ndarray
+    steps: np.ndarray
+    met: np.ndarray
+    sums: np.ndarray
+    work: np.ndarray
+    spare: np.ndarray
 
 
 class Rule(NamedTuple):
@@ -39,8 +82,6 @@ class Rule(NamedTuple):
     ----------
     s : ndarray of float64, shape (n,)
         σ·scores in grade order.
-    highest : float
-        The highest of them.
     near : bool
         Whether they all have a place on the grid of scores.
     close : float32
@@ -51,23 +92,10 @@ class Rule(NamedTuple):
     """
 
     s: np.ndarray
-    highest: float
     near: bool
     close: np.float32
     slope: float
     cap: np.float32
-
-
-@kernel(inline="always")
-def place_of(k):
-    """Where the chunks hold the document at place k in grade order."""
-    return np.uint64(k // CHUNK * SIZE + k % CHUNK)
-
-
-@kernel(inline="always")
-def _document_at(place):
-    """The place in grade order of the document that the chunks hold at `place`."""
-    return np.int64(place) // SIZE * CHUNK + np.int64(place) % SIZE
 
 
 @kernel()
@@ -89,82 +117,66 @@ def exponential(x):
     return y * np.int32((np.int32(n) + 127) << 23).view(np.float32)
 
 
-@kernel(forceinline=True)
-def differences(chunks, grade, first, count, cap):
-    """Write by how much `grade` is better than the grades of `count` documents from `first` on.
-
-    At least 0, at most `cap`, and 0 where the difference is not a number: so documents are taken
-    out.
-    """
-    zero = np.float32(0.0)
-    for k in range(count):
-        j = first + k
-        won = grade - chunks[j + G]
-        won = won if won > zero else zero
-        chunks[j + WON] = won if won < cap else cap
-
-
-@kernel(inline="always")
-def _delta(general, chunks, s_i, u_i, v_i, j):
-    """|ΔZ| of a pair over the difference of G (see `swap_terms`); S = 1, V = U if not general."""
-    if general is None:
-        return abs(u_i - chunks[j + U])
-    if_above = s_i * (u_i - chunks[j + V])
-    if_below = chunks[j + S] * (chunks[j + U] - v_i)
-    return if_above if if_above > if_below else if_below
-
-
-@kernel(forceinline=True)
-def near_row(general, chunks, i, first, count, close):
-    """Forces that document `i` wins from `count` others, a multiple of LANES, from `first` on.
+@kernel(forceinline=True, **BORROWS)
+def near_vector(general, docs, steps, side, k, rows, first, last, close, cap, met, sums):
+    """Forces between the documents at `rows[first:last]` and the vector of others at k.
 
     With |ΔZ| of the pair, the E of both and `gap` = `close` + |s_i − s_j| (or `close` alone, where
     all lie at 0), the force is |ΔZ| ρ / gap and the bend |ΔZ| ρ (1 − ρ) / gap, where ρ is
-    E_j / (E_i + E_j): no exponential, and one division. Both are added to the sums of the others.
+    E_j / (E_i + E_j): no exponential, and one division.
 
     Parameters
     ----------
     general : None or True
         None if only weights are traded. It is a type of its own: a loop without the rest.
-    chunks : ndarray of float32
-    i, first, count : uint64
-        The places of the documents in `chunks`. The others lie in one chunk.
-    close : float32
+    docs, steps : ndarray of float32 and of int32, shape (ROWS, width), (width,)
+    side : int
+        0 if the documents at work are better, 1 if they are worse.
+    k : int
+        The others are at the places from k on.
+    rows : ndarray of int32
+    first, last : int
+    close, cap : float32
+    met : ndarray of int32, shape (3 · LANES · MOST,)
+        Output: what the documents at work get is added to it, lane by lane (see `Room`).
+    sums : ndarray of float64, shape (2, width)
+        Output: the forces and the bends of the others are added to it.
 
     Returns
     -------
-    force, bend : int32
-        The sums of document i.
-    largest : int32
+    int32
         The bits of the largest force; as it is not negative, they are in the order of the floats.
     """
-    one = np.float32(1.0)
-    e_i, s_i, u_i, v_i = chunks[i + E], chunks[i + S], chunks[i + U], chunks[i + V]
-    at_i = np.float32(chunks[i + AT]).view(np.int32)
-    forces, bends, largest = np.int32(0), np.int32(0), np.int32(0)
-    for k in range(count // LANES * LANES):
-        j = first + k
-        e_j = chunks[j + E]
-        delta = chunks[j + WON] * _delta(general, chunks, s_i, u_i, v_i, j)
-        steps = np.int32(at_i - np.float32(chunks[j + AT]).view(np.int32))
-        gap = close + np.float32(np.int32(abs(steps)))
-        inverse = one / ((e_i + e_j) * gap)
-        force = delta * (e_j * inverse)
-        bend = force * ((e_i * inverse) * gap)
-        largest = max(largest, np.float32(force).view(np.int32))
-        rounded = np.int32(np.rint(force))
-        forces = np.int32(forces + rounded)
-        chunks[j + FORCE] = _plus(chunks[j + FORCE], rounded)
-        rounded = np.int32(np.rint(bend))
-        bends = np.int32(bends + rounded)
-        chunks[j + BEND] = _plus(chunks[j + BEND], rounded)
-    return forces, bends, largest
-
-
-@kernel(inline="always")
-def _plus(stored, number):
-    """Add to an integer of 32 bits that is stored as the bits of a float."""
-    return np.int32(np.float32(stored).view(np.int32) + number).view(np.float32)
+    width = docs.shape[1]
+    e, g = (E + side) * width, (G + side) * width
+    zero, one, cap, close = fill(np.float32(0)), fill(np.float32(1)), fill(cap), fill(close)
+    e_j, g_j = load(docs, e + k), load(docs, (AGAINST + side) * width + k)
+    s_j, u_j, v_j = load(docs, S * width + k), load(docs, U * width + k), load(docs, V * width + k)
+    at_j, forces = load(steps, k), fill(np.int32(0))
+    bends, highest = forces, forces
+    for r in range(first, last):
+        i = np.int64(rows[r])
+        e_i, u_i = spread(docs, e + i), spread(docs, U * width + i)
+        won = smaller(larger(plus(spread(docs, g + i), g_j), zero), cap)
+        if general is None:
+            delta = times(won, size(minus(u_i, u_j)))
+        else:
+            if_above = times(spread(docs, S * width + i), minus(u_i, v_j))
+            if_below = times(s_j, minus(u_j, spread(docs, V * width + i)))
+            delta = times(won, larger(if_above, if_below))
+        gap = plus(close, as_floats(size(minus(spread(steps, i), at_j))))
+        inverse = over(one, times(plus(e_i, e_j), gap))
+        force = times(delta, times(e_j, inverse))
+        bend = times(force, times(times(e_i, inverse), gap))
+        highest = larger(highest, bits(force))
+        rounded, rounded_bend = nearest(force), nearest(bend)
+        forces, bends = plus(forces, rounded), plus(bends, rounded_bend)
+        own_force, own_bend = (3 * r + side) * LANES, (3 * r + 2) * LANES
+        store(met, own_force, plus(load(met, own_force), rounded))
+        store(met, own_bend, plus(load(met, own_bend), rounded_bend))
+    add_to(sums, k, forces if side else minus(fill(np.int32(0)), forces))
+    add_to(sums, width + k, bends)
+    return largest(highest)
 
 
 @kernel()
@@ -180,40 +192,31 @@ def far_force(delta, lead, close, slope):
     return (share * small if lead > 0.0 else share), bend
 
 
-@kernel()
-def far_row(general, chunks, i, first, count, sign, rule):
-    """As `near_row`, for scores too far apart for the grid: one exponential a pair.
-
-    With `sign` −1 all scores are turned round.
-    """
-    s_own, s = rule.s[_document_at(i)], rule.s[_document_at(first) :]
-    close, slope = rule.close, rule.slope
-    s_i, u_i, v_i = chunks[i + S], chunks[i + U], chunks[i + V]
-    forces, bends, largest = np.int32(0), np.int32(0), np.int32(0)
-    for k in range(count):
-        j = first + k
-        if chunks[j + WON] == 0.0:
-            continue
-        delta = np.float64(chunks[j + WON]) * _delta(general, chunks, s_i, u_i, v_i, j)
-        force, bend = far_force(delta, sign * (s_own - s[k]), close, slope)
-        # Beyond this the units are wrong anyway, and the integers must not overflow.
-        force = min(force, 2.0**30)
-        largest = max(largest, np.float32(force).view(np.int32))
-        rounded = np.int32(np.rint(force))
-        forces = np.int32(forces + rounded)
-        chunks[j + FORCE] = _plus(chunks[j + FORCE], rounded)
-        rounded = np.int32(np.rint(bend))
-        bends = np.int32(bends + rounded)
-        chunks[j + BEND] = _plus(chunks[j + BEND], rounded)
-    return forces, bends, largest
-
-
-@kernel()
-def take_sums(chunks, first, sign, force, bend):
-    """Move the sums of the chunk at `first`, the forces times `sign`, to whole float64."""
-    for k in range(np.uint64(min(force.shape[0], CHUNK))):
-        j = first + k
-        force[k] += sign * np.float64(np.float32(chunks[j + FORCE]).view(np.int32))
-        bend[k] += np.float64(np.float32(chunks[j + BEND]).view(np.int32))
-        chunks[j + FORCE] = np.float32(0.0)
-        chunks[j + BEND] = np.float32(0.0)
+@kernel(**BORROWS)
+def far_vector(general, docs, side, k, rows, first, last, rule, met, sums):
+    """As `near_vector`, for scores too far apart for the grid: one exponential a pair."""
+    s, sign = rule.s, -1.0 if side else 1.0
+    highest = np.int32(0)
+    for r in range(first, last):
+        i = rows[r]
+        for j in range(k, min(k + LANES, s.shape[0])):
+            won = min(docs[G + side, i] + docs[AGAINST + side, j], rule.cap)
+            if not won > 0.0:
+                continue
+            if general is None:
+                delta = abs(docs[U, i] - docs[U, j])
+            else:
+                if_above = docs[S, i] * (docs[U, i] - docs[V, j])
+                delta = max(if_above, docs[S, j] * (docs[U, j] - docs[V, i]))
+            lead = sign * (s[i] - s[j])
+            force, bend = far_force(np.float64(won) * delta, lead, rule.close, rule.slope)
+            # Beyond this the units are wrong anyway, and the integers must not overflow.
+            force = min(force, 2.0**30)
+            highest = max(highest, np.float32(force).view(np.int32))
+            rounded = np.int32(np.rint(force))
+            met[(3 * r + side) * LANES] += rounded
+            sums[0, j] += -sign * rounded
+            rounded = np.int32(np.rint(bend))
+            met[(3 * r + 2) * LANES] += rounded
+            sums[1, j] += rounded
+    return highest

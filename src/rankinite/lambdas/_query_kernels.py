@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
 from rankinite.lambdas._ranking_kernels import rank_documents
 from rankinite.measures._swap_kernels import swap_terms, weight_terms
 from rankinite.measures.codes import PAIRS
@@ -171,7 +171,7 @@ def rank_queries(first_query, last_query, queries, depth, orders, scores, seed):
         rank_documents(in_order, keys[first:last], seed, depth, orders[first:last], spare)
 
 
-@kernel()
+@kernel(**BORROWS)
 def ranked_terms(general, settings, norms, grades, own, order, ranked, terms):
     """Write G, S, U, V of a query's documents in rank order; returns the largest difference of G.
 

@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
 
 # Runs of this length are sorted by insertion before they are merged.
 RUN = 16
 
 
-@kernel()
+@kernel(**BORROWS)
 def descending(score):
     """An integer that is the smaller the higher the score; equal for 0 and −0."""
     bits = np.float64(score + 0.0).view(np.int64)
     return ~bits if bits >= 0 else bits ^ np.int64(-(2**63))
 
 
-@kernel()
+@kernel(**BORROWS)
 def sort_by_key(keys, order, spare_keys, spare_order):
     """Sort int64 keys and carry the int32 entries of `order` along; quick if nearly sorted.
 

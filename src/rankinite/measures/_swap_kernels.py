@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, kernel
 from rankinite.measures.codes import CASCADE, FIRST, LINEAR, PRECISIONS
 
 
-@kernel()
+@kernel(**BORROWS)
 def swap_terms(code, grades, discounts, norms, G, S, U, V):
     """Write the terms from which the change of the measure under any swap follows.
 
@@ -49,7 +49,7 @@ def swap_terms(code, grades, discounts, norms, G, S, U, V):
             V[p] = U[p]
 
 
-@kernel()
+@kernel(**BORROWS)
 def weight_terms(code, grades, discounts, norms, G, U):
     """Grades times weights: the documents trade their weights, (g_j − g_i)(weight_i − weight_j).
 
@@ -64,7 +64,7 @@ def weight_terms(code, grades, discounts, norms, G, U):
             U[p] = discounts[p] * norms[p] if p < norms.shape[0] else 0.0
 
 
-@kernel()
+@kernel(**BORROWS)
 def _cascade_terms(grades, discounts, norm, G, S, U, V):
     """ERR in one pass down and one up (Burges et al. 2011, section 3).
 
@@ -97,7 +97,7 @@ def _cascade_terms(grades, discounts, norm, G, S, U, V):
         V[p] = lowest
 
 
-@kernel()
+@kernel(**BORROWS)
 def _precisions_terms(grades, discounts, norm, G, S, U, V):
     """AP in one pass.
 
@@ -130,7 +130,7 @@ def _precisions_terms(grades, discounts, norm, G, S, U, V):
         V[p] = coming_up if relevant else going_down
 
 
-@kernel()
+@kernel(**BORROWS)
 def _first_terms(grades, discounts, norm, G, S, U, V):
     """RR: only the first relevant document (at f) and the second (at s) matter.
 
