@@ -115,6 +115,7 @@ def shuffled_rows(dataset: rk.Dataset, repeat: int) -> np.ndarray:
 AS_IN_PAPERS = {
     "split": "least_squares",
     "normalize": False,
+    "squares": 0.0,
     "truncation": None,
     "noise": 0.0,
     "query_fraction": 1.0,

@@ -14,6 +14,7 @@ from rankinite.measures.significance import paired_t_test
 AS_IN_PAPERS = {
     "split": "least_squares",
     "normalize": False,
+    "squares": 0.0,
     "truncation": None,
     "query_fraction": 1.0,
     "importance_fraction": 1.0,

@@ -465,6 +465,7 @@ OUT_OF_RANGE = {
     "base_model": ("model.rk", [[1.0, 2.0]], [np.nan] * N_FEATURES, 3.0, object()),
     "truncation": (0, 2.5),
     "normalize": (1, "yes", None),
+    "squares": (-1.0, np.nan, "auto", None),
     "confirm_steps": (1, "yes", None),
     "loss": ("hinge", None, True),
     "form": ("nominal", None),

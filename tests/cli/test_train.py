@@ -36,7 +36,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
         "--step line_search --backfit 2 --max-depth 4 --min-curvature-leaf 0.01 "
         "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3 "
-        "--importance-fraction 0.6 --no-confirm-steps"
+        "--importance-fraction 0.6 --no-confirm-steps --squares 2.5"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -49,7 +49,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"random_state": 11, "n_threads": None, "verbose": 0},
         **{"step": "line_search", "backfit": 2, "max_depth": 4, "min_curvature_leaf": 0.01},
         **{"l2_regularization": 0.5, "query_fraction": 0.75, "noise": 0.2, "n_draws": 3},
-        **{"importance_fraction": 0.6, "confirm_steps": False},
+        **{"importance_fraction": 0.6, "confirm_steps": False, "squares": 2.5},
     }
     assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
     params = rk.load(path).get_params()

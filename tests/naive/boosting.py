@@ -108,3 +108,31 @@ def newton_steps(leaf_of, lam, w, longest, l2, others, part_of):
     if bend == 0:
         return steps
     return steps * part_of(force / bend, others)
+
+
+def label_squares(
+    queries: list[np.ndarray],
+    labels: np.ndarray,
+    scores: np.ndarray,
+    f: np.ndarray,
+    w: np.ndarray,
+    beta: float,
+    sigma: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """What squared errors of the labels add to λ and w; `queries` are the rows that take part."""
+    t, u, mean_w = np.zeros((3, len(labels)))
+    for rows in queries:
+        mass = f[rows].sum()
+        if mass > 0:
+            t[rows] = labels[rows] - (f[rows] * labels[rows]).sum() / mass
+            u[rows] = sigma * (scores[rows] - (f[rows] * scores[rows]).sum() / mass)
+            mean_w[rows] = w[rows].sum() / mass
+    mass = f[np.concatenate(queries)].sum()
+    t /= np.sqrt((f * t**2).sum() / mass)
+    rho, slope = 0.0, 1.0
+    if u.any():
+        rho = (f * t * u).sum() / np.sqrt((f * t**2).sum() * (f * u**2).sum())
+        rho = max(rho, 0.1)
+        slope = min(rho * np.sqrt(mass / (f * u**2).sum()), 1.0)
+    pull = beta * (1 - rho**2) * mean_w / sigma**2
+    return sigma * pull * f * slope * (t - slope * u), sigma**2 * pull * f * slope**2

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankinite._numba import kernel
+from rankinite._numba import BORROWS, SUM_IN_ANY_ORDER, kernel
 
-# Bits of the largest term of a sum; that leaves room for 2^27 terms.
-TERM_BITS = 36
+# Of the bits of a float64, all but the sign.
+MAGNITUDE = np.int64(2**63 - 1)
 
 
 class LabelledQueries(NamedTuple):
@@ -33,20 +33,25 @@ class LabelledQueries(NamedTuple):
     masses: np.ndarray
 
 
-@kernel()
+@kernel(fastmath=SUM_IN_ANY_ORDER, **BORROWS)
 def total_in_any_order(terms):
-    """Σ terms, the same in any order: to a unit that the largest one sets."""
-    largest = 0.0
-    for term in terms:
-        largest = max(largest, abs(term))
-    if largest == 0.0 or not np.isfinite(largest):
-        return largest
+    """Σ terms, the same in any order: of integers, in a unit that the largest one sets.
+
+    No sum of them has more than the 53 bits of float64, so none is rounded.
+    """
+    patterns, largest = terms.view(np.int64), np.int64(0)
+    for k in range(np.uint64(terms.shape[0])):
+        largest = max(largest, patterns[k] & MAGNITUDE)
+    exponent = (largest >> 52) - 1022
+    if largest == 0 or exponent > 1023:
+        return np.int64(largest).view(np.float64)  # 0, infinite or not a number
+    bits = 52 - math.frexp(np.float64(terms.shape[0]))[1]
     # Not so small that its inverse would be no number.
-    exponent = max(math.frexp(largest)[1] - TERM_BITS, -1000)
-    scale, total = math.ldexp(1.0, -exponent), np.int64(0)
-    for term in terms:
-        total += np.int64(np.rint(term * scale))
-    return math.ldexp(np.float64(total), exponent)
+    exponent = max(exponent - bits, -1000)
+    scale, total = math.ldexp(1.0, -exponent), 0.0
+    for k in range(np.uint64(terms.shape[0])):
+        total += np.rint(terms[k] * scale)
+    return math.ldexp(total, exponent)
 
 
 @kernel(inline="always")

@@ -81,9 +81,7 @@ class LabelSquares:
         slope, unexplained = self._fit(*each_rounded_once(list(moments[1:3]), self._communicator))
         if slope > 0.0:
             strength = self._strength * unexplained
-            in_threads(
-                add_squares, self._blocks, *common, moments, slope, strength, lam, curvature
-            )
+            in_threads(add_squares, self._blocks, *common, moments, slope, strength, lam, curvature)
 
     def _fit(self, product: float, square: float) -> tuple[float, float]:
         """The slope a, and 1 − ρ², from Σ t u and Σ u²; the slope is 0 if they are no numbers."""

@@ -92,7 +92,7 @@ class LambdaMART(BoostedTrees):
         Try each tree on the queries that were not drawn for it, and shorten its steps, to 0.4 of
         them at the least, where they hardly lower the cost of these: so noise in the labels is
         learned more slowly than what holds for all queries. Where they still lower it well when
-        the trees before have gone five whole steps (fifty trees at a rate of 0.1), the steps are
+        the trees before have gone a whole step (ten trees at a rate of 0.1), the steps are
         lengthened, to twice at the most, for there is more to learn than they would get to. For
         ``step="newton"``; workers that distribute trees need it not, for their steps are mostly
         those of other queries anyway.
