@@ -15,7 +15,7 @@ from rankinite.trees import (
     score_features,
     scoring,
 )
-from rankinite.trees.scoring import SERIAL_ROWS, leaves_of
+from rankinite.trees.scoring import SERIAL_ROWS, leaves_of, rows_in_leaves
 from tests.naive import trees as naive
 from tests.trees.cases import arrays_of, binned_of, bins_of, grow, packed_of, problem_of
 
@@ -82,6 +82,15 @@ def test_raw_binned_and_known_leaves_agree(dtype, max_bins, n):
         score_features(forest, X.astype(np.float64), np.full(n, 0.25)),
     ):
         assert scores.tobytes() == known.tobytes()
+
+
+@pytest.mark.parametrize("n", [0, 1, SERIAL_ROWS, SERIAL_ROWS + 1, 5003])
+def test_the_rows_of_leaves_are_counted(n):
+    leaf_of = np.random.default_rng(n).integers(0, 7, n).astype(np.int32)
+    expected = [int((leaf_of == leaf).sum()) for leaf in range(9)]
+    for n_threads in (1, 2, 5):
+        with threads(n_threads):
+            assert rows_in_leaves(leaf_of, 9).tolist() == expected
 
 
 @both_dtypes

@@ -28,8 +28,8 @@ LEAST_PART = 0.4
 # From this c on late trees take more than their steps, and at twice this c the most.
 STILL_CONFIRMED = 0.3
 MOST_PART = 2.0
-# Trees are late when those before have gone so many whole steps, which is ten trees at a rate of 0.1:
-# the first trees are confirmed on any data, and cannot be made up for if they are hasty.
+# Trees are late when those before have gone so many whole steps, which is ten trees at a rate of
+# 0.1: the first trees are confirmed on any data, and cannot be made up for if they are hasty.
 LATE = 1.0
 
 

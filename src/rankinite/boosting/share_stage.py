@@ -36,6 +36,7 @@ from rankinite.trees import (
     gradients,
     leaves_of,
     local_sums_over_leaves,
+    rows_in_leaves,
     to_bytes,
 )
 
@@ -202,7 +203,7 @@ class ShareStage:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Number, Σλ and Σw of this worker's own rows in each leaf, and the scales of the sums."""
         leaf_of = leaves_of(tree, self.grower.binned)[: self._share.n_own]
-        counts = np.bincount(leaf_of, minlength=tree.n_leaves).astype(np.int64)
+        counts = rows_in_leaves(leaf_of, tree.n_leaves)
         place = (leaf_of, tree.n_leaves, self._n_rows)
         (forces, lam_scale), (masses, w_scale) = (
             local_sums_over_leaves(each, *place) for each in terms

@@ -145,3 +145,15 @@ def write_leaves(rows, starts, stops, leaf_of):
     for leaf in prange(starts.shape[0]):
         for i in range(starts[leaf], stops[leaf]):
             leaf_of[rows[i]] = leaf
+
+
+@kernel()
+def count_leaves(first_part, last_part, leaf_of, counts):
+    """Count the rows of each leaf, by parts of the rows.
+
+    `counts` (n_parts, n_leaves), of int64 and zero before, is the output.
+    """
+    n, n_parts = leaf_of.shape[0], counts.shape[0]
+    for part in range(first_part, last_part):
+        for row in range(part * n // n_parts, (part + 1) * n // n_parts):
+            counts[part, leaf_of[row]] += 1

@@ -20,7 +20,7 @@ from rankinite.trees._partition_kernels import copy_rows, draw_rows, partition_r
 from rankinite.trees.few_rows import FEW_ROWS, FewRows
 from rankinite.trees.fixed_point import Packed
 from rankinite.trees.growth import GrowthParameters
-from rankinite.trees.scoring import leaves_of
+from rankinite.trees.scoring import leaves_of, rows_in_leaves
 from rankinite.trees.split_search import NO_SPLIT, Split, SplitSearch
 from rankinite.trees.telling import thresholds_of
 from rankinite.trees.tree import GrownTree, Tree
@@ -161,7 +161,7 @@ class Grower:
     ) -> GrownTree:
         """The tree with the numbers of its leaves' rows, from those of this worker if known."""
         if counts is None:
-            counts = np.bincount(leaf_of, minlength=tree.n_leaves)
+            counts = rows_in_leaves(leaf_of, tree.n_leaves)
         return GrownTree(replace(tree, count=self.communicator.sum(counts)), leaf_of)
 
     def _see(self, drawn: np.ndarray | None) -> None:

@@ -13,6 +13,7 @@ from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.feature_labels import feature_label
 from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
+from rankinite.trees._partition_kernels import count_leaves
 from rankinite.trees.layout import Splits, lay_out
 from rankinite.trees.tree import Forest, GrownTree, SideBySide, Tree
 
@@ -211,6 +212,14 @@ def leaves_of(tree: Tree, binned: Bins) -> np.ndarray:
     leaves = np.zeros(binned.n_rows)
     add_tree(tree.with_values(np.arange(tree.n_leaves, dtype=np.float64)), binned, leaves)
     return leaves.astype(np.int32)
+
+
+def rows_in_leaves(leaf_of: np.ndarray, n_leaves: int) -> np.ndarray:
+    """How many rows each leaf has, of int64; `leaf_of` is of int32."""
+    n_parts = 1 if len(leaf_of) <= SERIAL_ROWS else numba.get_num_threads()
+    counts = np.zeros((n_parts, n_leaves), np.int64)
+    in_threads(count_leaves, np.arange(n_parts + 1), leaf_of, counts)
+    return counts.sum(axis=0)
 
 
 def add_grown_tree(grown: GrownTree, value: np.ndarray, scores: np.ndarray) -> None:
