@@ -73,7 +73,7 @@ def test_sigma_scales_the_scores_and_nothing_else(split, normalize):
 
 def test_one_tree_is_the_newton_step_of_its_leaves():
     train, _ = train_and_valid()
-    settings = {**QUICK, "n_estimators": 1, "learning_rate": 0.3, "sigma": 1.5}
+    settings = {**QUICK, "n_estimators": 1, "learning_rate": 0.3, "sigma": 1.5, "squares": 0}
     model = rk.LambdaMART(normalize=False, truncation=None, noise=0, **settings).fit(train)
     from rankinite.order.row_keys import row_keys
 

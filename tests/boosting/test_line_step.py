@@ -59,7 +59,8 @@ def lambdas_at(data, scores, name, normalize, round_number=0):
 def test_one_tree_has_the_means_of_its_leaves_and_the_best_weight(name, data, normalize):
     data = data()
     before = data.X @ BASE
-    model = make(measure=name, normalize=normalize, base_model=BASE, n_estimators=1).fit(data)
+    options = {"normalize": normalize, "base_model": BASE, "n_estimators": 1, "squares": 0}
+    model = make(measure=name, **options).fit(data)
     after = model.predict(data)
     leaves = score_binned(model.forest_, data.binned(255))
     lam, _ = lambdas_at(data, before, name, normalize)

@@ -43,7 +43,8 @@ def make(**params):
 
 def test_pairs_of_labels_teach_what_the_measure_pairs_teaches():
     train, valid = train_and_valid()
-    of_labels = make(measure="pairs", normalize=False, noise=0, n_estimators=15).fit(train)
+    alone = {"normalize": False, "squares": 0, "noise": 0}
+    of_labels = make(measure="pairs", n_estimators=15, **alone).fit(train)
     of_pairs = make(n_estimators=15).fit(from_labels(train))
     np.testing.assert_allclose(of_pairs.predict(valid), of_labels.predict(valid), atol=1e-5)
     ours, theirs = (model.forest_.to_arrays() for model in (of_pairs, of_labels))

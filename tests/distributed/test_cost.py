@@ -12,6 +12,8 @@ from tests.distributed.test_rows import on_workers
 pytestmark = pytest.mark.filterwarnings("ignore:worker . is to have")
 BLOCK_BYTES = 16 * 256 * 8
 EXPONENTS, CLASSES, LIMBS = 2048 * 8, 2**14 * 8, 71 * 8
+# How far scores explain the labels: two sums.
+SQUARES = 2 * LIMBS
 
 
 def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
@@ -19,8 +21,8 @@ def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
     searches = [1, *[2] * (leaves - 2)]
     calls, n_bytes = 2 * len(searches), len(searches) * n_blocks * BLOCK_BYTES
     n_bytes += sum(size * nodes * 5 * 8 for nodes in searches)
-    # λ and w; leaves: rows, λ, w; whether a callback ends the run.
-    calls, n_bytes = calls + 2 + 3 + 1, n_bytes + 2 * EXPONENTS + 3 * 8 * leaves + 8
+    # Squares; λ and w; leaves: rows, λ, w; whether a callback ends the run.
+    calls, n_bytes = calls + 1 + 2 + 3 + 1, n_bytes + SQUARES + 2 * EXPONENTS + 3 * 8 * leaves + 8
     if drawn:
         # How many queries, twice, and rows; classes of importance; λ and w of what is drawn.
         calls, n_bytes = calls + 3 + 1 + 2, n_bytes + 3 * 8 + CLASSES + 2 * EXPONENTS

@@ -248,7 +248,7 @@ def test_full_does_not_fall_for_a_worker_with_hard_queries():
         if communicator.rank == 1:
             y = np.random.default_rng(0).permutation(share.y)
             share = rk.Dataset(share.X, y, qid=np.repeat(share.qids, share.query_sizes))
-        by_trees(communicator, share, rk.LambdaMART(n_estimators=30), select="full")
+        by_trees(communicator, share, rk.LambdaMART(n_estimators=30, squares=0), select="full")
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankinite.boosting.boosted_trees.BestForOthers", Noted)

@@ -107,9 +107,16 @@ class BoostedTrees(Learner):
 
     @abstractmethod
     def _objective(
-        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+        self,
+        dataset: Dataset,
+        keys: np.ndarray,
+        communicator: Communicator,
+        together: Communicator,
     ) -> Objective:
-        """What to learn on this data."""
+        """What to learn on this data.
+
+        `communicator` is that of all workers, `together` that of those who grow a tree together.
+        """
 
     def _prepare(
         self, dataset: Dataset, before: np.ndarray, communicator: Communicator
@@ -126,7 +133,7 @@ class BoostedTrees(Learner):
             dataset, binned, before = self._overlapping(dataset, binned, before, share)
             n_rows = dataset.n_rows
         keys = self._row_keys(dataset, binned)
-        objective = self._objective(dataset, keys, communicator)
+        objective = self._objective(dataset, keys, communicator, together)
         start = objective.start()
         if self.base_model is not None:
             start = np.zeros_like(start)
@@ -162,7 +169,8 @@ class BoostedTrees(Learner):
         """This worker's rows, their bins and the base model's scores, with those of its overlap."""
         if share.overlap:
             # Labels that do not fit are told by the worker that calls them its own.
-            self._objective(dataset, self._row_keys(dataset, binned), share.communicator)
+            keys = self._row_keys(dataset, binned)
+            self._objective(dataset, keys, share.communicator, Serial())
         if isinstance(binned, BinnedRows):
             binned = binned.copied()
         return with_next_shares(dataset, binned, before, share.overlap, share.communicator)

@@ -237,7 +237,11 @@ class LambdaMART(BoostedTrees):
         self.verbose = verbose
 
     def _objective(
-        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+        self,
+        dataset: Dataset,
+        keys: np.ndarray,
+        communicator: Communicator,
+        together: Communicator,
     ) -> Objective:
         if dataset.preferences is not None:
             self._refuse_searches()
@@ -255,7 +259,7 @@ class LambdaMART(BoostedTrees):
             keys,
             float(self.sigma),
             float(self.squares),
-            communicator,
+            together,
             truncation=self._setting("truncation"),
             normalize=bool(self.normalize),
             noise=float(self._setting("noise")),

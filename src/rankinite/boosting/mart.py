@@ -132,7 +132,11 @@ class MART(BoostedTrees):
         return growth
 
     def _objective(
-        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+        self,
+        dataset: Dataset,
+        keys: np.ndarray,
+        communicator: Communicator,
+        together: Communicator,
     ) -> Objective:
         if self.loss == "least_squares":
             return LeastSquares(dataset, communicator)

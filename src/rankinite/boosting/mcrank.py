@@ -165,7 +165,11 @@ class McRank(BoostedTrees):
             _given_values(self.class_values)
 
     def _objective(
-        self, dataset: Dataset, keys: np.ndarray, communicator: Communicator
+        self,
+        dataset: Dataset,
+        keys: np.ndarray,
+        communicator: Communicator,
+        together: Communicator,
     ) -> Multinomial | Ordinal:
         labels = different_labels(dataset.labels, communicator)
         classes = np.searchsorted(labels, dataset.labels)
