@@ -167,7 +167,7 @@ def test_the_tree_that_joins_is_that_of_the_twin(select, overlap, drawn, tmp_pat
     train, _ = data()
     train.save(tmp_path / "train.bin")
     train = rk.read(tmp_path / "train.bin")
-    size, n_trees = 4, 4
+    size, n_trees = 4, 6
     settings = SOME | {"n_estimators": n_trees} | ({} if drawn else ALL_ROWS)
 
     def work(communicator):
