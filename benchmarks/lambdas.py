@@ -29,9 +29,9 @@ MEASURES = ("ndcg", "err", "map", "ndcg@10")
 
 def compare_with_twin(train: rk.Dataset, n_queries: int = 3, n_docs: int = 40) -> None:
     """Raise if the λs of a few queries are not those of the definitions."""
-    sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-    from naive import lambdas as naive
-    from naive import measures as values
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+    from tests.naive import lambdas as naive
+    from tests.naive import measures as values
 
     twins = {
         "ndcg": values.ndcg,
