@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rankinite._numba import BORROWS, SUM_IN_ANY_ORDER, kernel
+from rankinite.lambdas._query_kernels import longest_of
 
 # Of the bits of a float64, all but the sign.
 MAGNITUDE = np.int64(2**63 - 1)
@@ -44,7 +45,7 @@ def total_in_any_order(terms):
         largest = max(largest, patterns[k] & MAGNITUDE)
     exponent = (largest >> 52) - 1022
     if largest == 0 or exponent > 1023:
-        return np.int64(largest).view(np.float64)  # 0, infinite or not a number
+        return np.int64(largest).view(np.float64)  # 0, not a number, or about to be infinite
     bits = 52 - math.frexp(np.float64(terms.shape[0]))[1]
     # Not so small that its inverse would be no number.
     exponent = max(exponent - bits, -1000)
@@ -57,14 +58,6 @@ def total_in_any_order(terms):
 @kernel(inline="always")
 def _weight(factor, row):
     return 1.0 if factor is None else factor[row]
-
-
-@kernel(inline="always")
-def _longest(offsets):
-    longest = 0
-    for query in range(offsets.shape[0] - 1):
-        longest = max(longest, offsets[query + 1] - offsets[query])
-    return longest
 
 
 @kernel()
@@ -84,7 +77,7 @@ def write_label_moments(first_query, last_query, factor, blank, queries, spreads
         Output.
     """
     offsets, labels, means, masses = queries
-    terms = np.empty(_longest(offsets[first_query : last_query + 1]))
+    terms = np.empty(longest_of(first_query, last_query, offsets))
     for query in range(first_query, last_query):
         first, n = offsets[query], offsets[query + 1] - offsets[query]
         means[query] = masses[query] = spreads[query] = 0.0
@@ -122,7 +115,7 @@ def write_score_moments(
         means, and the mean of w / f.
     """
     offsets, labels, means, masses = queries
-    terms = np.empty((2, _longest(offsets[first_query : last_query + 1])))
+    terms = np.empty((2, longest_of(first_query, last_query, offsets)))
     for query in range(first_query, last_query):
         first, n = offsets[query], offsets[query + 1] - offsets[query]
         mass = masses[query]
