@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -54,10 +55,13 @@ class Problem:
         return float(_sum_of(self.mass)(rows))
 
 
-def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
+def gain(
+    problem: Problem, left: Sequence[int], right: Sequence[int], at_once: bool = False
+) -> float:
     """Fall of the loss: difference of the means, squared, times the harmonic mass.
 
-    In the arrangement of the kernel, so that splits that are equal there are equal here.
+    In the arrangement of the kernel, so that splits that are equal there are equal here: that of
+    levels (`at_once`) divides once.
     """
     sum_of = _sum_of(problem.lam)
     l2 = problem.l2
@@ -66,6 +70,8 @@ def gain(problem: Problem, left: Sequence[int], right: Sequence[int]) -> float:
     won, lost = float(sum_of(left)), float(sum_of(right))
     difference = won * mass_right - lost * mass_left
     held_back = l2 * (won * won * mass_right + lost * lost * mass_left)
+    if at_once:
+        return (difference * difference - held_back) / (mass_left * mass_right * mass)
     return (difference * difference - held_back) / (mass_left * mass_right) / mass
 
 
@@ -148,6 +154,77 @@ def grow(
         split, leaf = max(possible, key=lambda found: (found[0].gain, -found[1]))
         _apply(tree, numbers, split, leaf, problem.bins)
     return tree
+
+
+NODES_A_GROUP = 8
+
+
+def common_gains(problem: Problem, nodes: Sequence[Sequence[int]], split: Split) -> list[float]:
+    """What a split gains in each of some nodes; 0 where a side would be too light."""
+    found = []
+    for rows in nodes:
+        left = [row for row in rows if split.goes_left(problem.bins[row])]
+        right = [row for row in rows if not split.goes_left(problem.bins[row])]
+        lighter = min(problem.mass_of(left), problem.mass_of(right))
+        suits = left and right and lighter >= problem.least
+        found.append(max(gain(problem, left, right, at_once=True), 0.0) if suits else 0.0)
+    return found
+
+
+def common_split(
+    problem: Problem, nodes: Sequence[Sequence[int]], features: Sequence[int]
+) -> Split | None:
+    """The first split of the largest sum of gains, added up in groups of nodes."""
+    rows = [row for own in nodes for row in own]
+    best = None
+    for feature in features:
+        n_missing = sum(problem.bins[row, feature] == MISSING for row in rows)
+        for missing_left in (False, True) if n_missing else (False,):
+            for b in range(problem.n_bins[feature]):
+                split = Split(0.0, feature, b, missing_left)
+                gains = common_gains(problem, nodes, split)
+                groups = range(0, len(gains), NODES_A_GROUP)
+                total = sum(sum(gains[first : first + NODES_A_GROUP]) for first in groups)
+                if total > (0.0 if best is None else best.gain):
+                    if not n_missing:
+                        on_left = [row for row in rows if problem.bins[row, feature] <= b]
+                        missing_left = 2 * problem.mass_of(on_left) > problem.mass_of(rows)
+                    best = Split(total, feature, b, missing_left)
+    return best
+
+
+def grow_symmetric(
+    problem: Problem,
+    max_leaf_nodes: int,
+    rows_of: Callable[[int, list[int]], list[int]] = lambda number, rows: rows,
+    features_of: Callable[[int], Sequence[int] | None] = lambda level: None,
+) -> NaiveTree:
+    """Split all leaves by one split, level after level, those that it suits.
+
+    Of more than there is room for those that gain most. A leaf too light for two sides takes no
+    part. `features_of` draws by level.
+    """
+    tree = NaiveTree(leaf_rows=[list(range(len(problem.bins)))])
+    numbers, waiting = [0], [0]
+    for level in itertools.count():
+        nodes = [rows_of(numbers[leaf], tree.leaf_rows[leaf]) for leaf in waiting]
+        features = features_of(level)
+        features = range(problem.bins.shape[1]) if features is None else sorted(features)
+        split = common_split(problem, nodes, features)
+        room = max_leaf_nodes - len(tree.leaf_rows)
+        if split is None or room <= 0:
+            return tree
+        gains = common_gains(problem, nodes, split)
+        first = sorted(range(len(gains)), key=lambda k: (-gains[k], k))[:room]
+        chosen = {k for k in first if gains[k] > 0.0}
+        following = []
+        for k, leaf in enumerate(waiting):
+            if k in chosen:
+                _apply(tree, numbers, replace(split, gain=gains[k]), leaf, problem.bins)
+                following += [leaf, len(tree.leaf_rows) - 1]
+            elif problem.mass_of(nodes[k]) >= 2 * problem.least:
+                following.append(leaf)
+        waiting = following
 
 
 def _apply(tree: NaiveTree, numbers: list[int], split: Split, leaf: int, bins: np.ndarray) -> None:

@@ -62,6 +62,7 @@ class BoostedTrees(Learner):
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **Learner.constraints,
         "n_estimators": Whole(1),
+        "growth": OneOf(("symmetric", "best_first")),
         "max_leaf_nodes": Whole(2),
         "max_depth": Whole(1, optional=True),
         "min_samples_leaf": Whole(1),
@@ -79,6 +80,7 @@ class BoostedTrees(Learner):
     distributes = True
 
     n_estimators: int
+    growth: str
     max_leaf_nodes: int
     max_depth: int | None
     min_samples_leaf: int
@@ -236,6 +238,7 @@ class BoostedTrees(Learner):
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
+            growth=self.growth,
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_leaf=int(self.min_samples_leaf),

@@ -178,6 +178,7 @@ class LambdaMART(BoostedTrees):
         self,
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
+        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -208,6 +209,7 @@ class LambdaMART(BoostedTrees):
     ) -> None:
         self.measure = measure
         self.n_estimators = n_estimators
+        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate

@@ -68,6 +68,7 @@ class MART(BoostedTrees):
         loss: str = "least_squares",
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
+        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -91,6 +92,7 @@ class MART(BoostedTrees):
         self.loss = loss
         self.measure = measure
         self.n_estimators = n_estimators
+        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate

@@ -82,6 +82,7 @@ class McRank(BoostedTrees):
         class_values: str | Sequence[float] = "label",
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
+        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -105,6 +106,7 @@ class McRank(BoostedTrees):
         self.class_values = class_values
         self.measure = measure
         self.n_estimators = n_estimators
+        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate

@@ -33,7 +33,7 @@ class Limits(NamedTuple):
 
 
 @kernel()
-def _add_from_left(cells, n_bins, left, lefts):
+def add_from_left(cells, n_bins, left, lefts):
     """Write what lies left of a split at each bin, where `left` is there already."""
     for b in range(n_bins):
         left += cells[b]
@@ -66,12 +66,12 @@ def _gains(halves, n_bins, sum_total, mass_total, limits, gains):
     """
     least = limits.min_mass
     for b in range(np.uint64(n_bins)):
-        above, below, lighter = _fraction(halves, b, sum_total, mass_total, limits)
+        above, below, lighter = fraction_of(halves, b, sum_total, mass_total, limits)
         gains[b] = above / below if lighter >= least else 0.0
 
 
 @kernel(inline="always")
-def _fraction(halves, b, sum_total, mass_total, limits):
+def fraction_of(halves, b, sum_total, mass_total, limits):
     """The gain of a split at a bin as a fraction, and the mass of its lighter side."""
     l2 = limits.l2
     mass = float(halves[np.uint64(2) * b])
@@ -92,7 +92,7 @@ def _may_be_above(halves, n_bins, sum_total, mass_total, limits, gain):
     least, bar = limits.min_mass, gain * NEARLY
     found = np.int64(0)
     for b in range(np.uint64(n_bins)):
-        above, below, lighter = _fraction(halves, b, sum_total, mass_total, limits)
+        above, below, lighter = fraction_of(halves, b, sum_total, mass_total, limits)
         found |= np.int64((above > bar * below) & (lighter >= least))
     return found != 0
 
@@ -131,7 +131,7 @@ def scan(cells, n_bins, total, limits, to_beat, scratch):
     missing = cells[MISSING_BIN]
     best, best_bin, missing_left = 0.0, 0, False
     for direction in range(2 if missing != 0 else 1):
-        _add_from_left(cells, n_bins, missing if direction == 1 else np.int64(0), lefts)
+        add_from_left(cells, n_bins, missing if direction == 1 else np.int64(0), lefts)
         bar = max(best, to_beat)
         if not _may_be_above(halves, n_bins, sum_total, mass_total, limits, bar):
             continue
@@ -163,7 +163,7 @@ def _take_away(part, whole, n_bins):
 
 
 @kernel()
-def _best_feature(gains):
+def best_feature(gains):
     """The feature of the largest gain; of equal ones the first."""
     best = 0
     for feature in range(gains.shape[0]):
@@ -246,4 +246,4 @@ def best_splits(
             bins[node, feature] = b
             missing_left[node, feature] = goes_left
     for node in range(n_nodes):
-        features[node] = _best_feature(gains[node])
+        features[node] = best_feature(gains[node])

@@ -20,6 +20,7 @@ class GrowthParameters:
     slope σ of the objective. Least squares has rows in the place of w.
     """
 
+    growth: str = "best_first"
     max_leaf_nodes: int = 31
     max_depth: int | None = None
     min_samples_leaf: int = 20

@@ -91,7 +91,7 @@ class RepeatedRowsGrower(Grower):
     def _see_keys(self, drawn: np.ndarray | None) -> None:
         """Rows of the matrix have no keys; those by number have."""
 
-    def _counted(
+    def counted(
         self, node: Node, rows: np.ndarray, packed: Packed, seed: np.uint64
     ) -> tuple[np.ndarray, np.ndarray, int]:
         own, given = rows[node.start : node.stop], self._given

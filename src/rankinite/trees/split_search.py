@@ -56,6 +56,15 @@ class SplitSearch:
         This worker's rows.
     communicator : Communicator
         Of the workers that have other rows; its `job` shares out the features.
+
+    Attributes
+    ----------
+    own_shape : tuple of int
+        Of a histogram.
+    first_feature : int
+        The features of this worker begin there.
+    n_bins : ndarray of int64
+        Of its features.
     """
 
     def __init__(self, binned: BinnedMatrix, communicator: Communicator) -> None:
@@ -65,18 +74,18 @@ class SplitSearch:
         # The blocks that are counted here, and this worker's features.
         same_rows = self._workers is not communicator
         self._counted = slice(first, last) if same_rows else slice(0, n_blocks)
-        self._first = first * width
+        self.first_feature = first * width
         self._last = min(last * width, binned.n_features)
-        self._n_bins = binned.mapper.n_bins[self._first : self._last]
+        self.n_bins = binned.mapper.n_bins[self.first_feature : self._last]
         n_threads = numba.get_num_threads()
         shape = (self._counted.stop - self._counted.start, width * N_BINS)
-        self._own_shape = (last - first, width * N_BINS)
+        self.own_shape = (last - first, width * N_BINS)
         self._partial = np.empty((n_threads, *shape), np.int64)
         # Of this worker's rows. If they are all there are, they need no second place.
         self._local = None if communicator.size == 1 else np.empty(shape, np.int64)
         self._free: list[np.ndarray] = []
         self._scratch = np.empty((SEARCHES_A_THREAD * n_threads, N_SCRATCH, N_BINS))
-        n_own = len(self._n_bins)
+        n_own = len(self.n_bins)
         self._gains = np.empty((2, n_own))
         self._bins = np.empty((2, n_own), np.uint8)
         self._missing_left = np.empty((2, n_own), np.bool_)
@@ -96,7 +105,18 @@ class SplitSearch:
         words, rows, cells, gathered
             As in `build_histogram`.
         """
-        histogram = self._free.pop() if self._free else np.empty(self._own_shape, np.int64)
+        histogram = self._free.pop() if self._free else np.empty(self.own_shape, np.int64)
+        return self.count(words, rows, cells, gathered, histogram)
+
+    def count(
+        self,
+        words: np.ndarray,
+        rows: np.ndarray,
+        cells: np.ndarray,
+        gathered: np.ndarray,
+        histogram: np.ndarray,
+    ) -> np.ndarray:
+        """As `histogram`, which is written to an array of the shape `own_shape`."""
         local = histogram if self._local is None else self._local
         n_parts = self.n_parts(len(rows))
         partial = local[np.newaxis] if n_parts == 1 else self._partial[:n_parts]
@@ -123,14 +143,14 @@ class SplitSearch:
         limits : Limits
         """
         own = [NO_SPLIT] * len(histograms)
-        if len(self._n_bins):
+        if len(self.n_bins):
             best_splits(
                 histograms[0],
                 histograms[-1],
                 len(histograms),
                 subtract,
-                self._n_bins,
-                np.ascontiguousarray(allowed[:, self._first : self._last]),
+                self.n_bins,
+                self.own_features(allowed),
                 limits,
                 self._scratch,
                 self._gains,
@@ -139,7 +159,11 @@ class SplitSearch:
                 self._features,
             )
             own = [self._own_best(k, histogram) for k, histogram in enumerate(histograms)]
-        return own if self._workers.size == 1 else self._best_of_all(own)
+        return self.best_of_workers(own)
+
+    def own_features(self, of_features: np.ndarray) -> np.ndarray:
+        """Of what is known of every feature (the last axis) that of this worker's own."""
+        return np.ascontiguousarray(of_features[..., self.first_feature : self._last])
 
     def _own_best(self, k: int, histogram: np.ndarray) -> Split:
         """The best split of a node among this worker's features."""
@@ -151,17 +175,22 @@ class SplitSearch:
             cells = histogram.reshape(-1, N_BINS)[feature]
             left = cells[: split_bin + 1].sum() + (cells[-1] if missing_left else 0)
             is_lighter = 2 * (int(left) & MASS_MASK) <= int(cells.sum()) & MASS_MASK
-        return Split(gain, self._first + feature, split_bin, missing_left, is_lighter)
+        return Split(gain, self.first_feature + feature, split_bin, missing_left, is_lighter)
 
-    def _best_of_all(self, own: list[Split]) -> list[Split]:
+    def best_of_workers(self, own: list[Split]) -> list[Split]:
         """Of what each worker has found, the best of each node."""
+        if self._workers.size == 1:
+            return own
         found = np.zeros((self._workers.size, len(own), len(Split._fields)))
         found[self._workers.rank] = own
-        # Each worker has written to a place of its own: this is no sum that could be rounded.
-        found = self._workers.sum(found)
+        found = self.told_by_owner(found)
         # Of equal gains that of the first feature: features go by the ranks of their workers.
         best = found[:, :, 0].argmax(axis=0)
         return [_split(found[rank, k]) for k, rank in enumerate(best)]
+
+    def told_by_owner(self, numbers: np.ndarray) -> np.ndarray:
+        """What is known to one worker each, the others having 0 there: no sum is rounded."""
+        return numbers if self._workers.size == 1 else self._workers.sum(numbers)
 
 
 def _split(numbers: np.ndarray) -> Split:
