@@ -113,6 +113,7 @@ def shuffled_rows(dataset: rk.Dataset, repeat: int) -> np.ndarray:
 
 # λs and splits as the papers have them.
 AS_IN_PAPERS = {
+    "growth": "best_first",
     "split": "least_squares",
     "normalize": False,
     "squares": 0.0,

@@ -12,6 +12,7 @@ from rankinite.measures.significance import paired_t_test
 
 # λs and splits of LambdaMART as the papers have them.
 AS_IN_PAPERS = {
+    "growth": "best_first",
     "split": "least_squares",
     "normalize": False,
     "squares": 0.0,

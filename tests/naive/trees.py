@@ -225,6 +225,7 @@ def grow_symmetric(
             elif problem.mass_of(nodes[k]) >= 2 * problem.least:
                 following.append(leaf)
         waiting = following
+    return None
 
 
 def _apply(tree: NaiveTree, numbers: list[int], split: Split, leaf: int, bins: np.ndarray) -> None:

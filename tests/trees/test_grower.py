@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from rankinite._numba import threads
 from rankinite.order.row_keys import row_keys
 from rankinite.order.seeds import derive_seed, draw_without_replacement
-from rankinite.trees import Grower, GrowthParameters, gradients, pack_newton
-from rankinite.trees import best_first, symmetric
+from rankinite.trees import Grower, GrowthParameters, best_first, gradients, pack_newton, symmetric
 from rankinite.trees.scoring import leaves_of
 from rankinite.trees.split_search import ROWS_A_PART
 from tests.naive import trees as naive

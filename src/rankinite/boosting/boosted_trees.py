@@ -62,13 +62,13 @@ class BoostedTrees(Learner):
     constraints: ClassVar[Mapping[str, Constraint]] = {
         **Learner.constraints,
         "n_estimators": Whole(1),
-        "growth": OneOf(("symmetric", "best_first")),
         "max_leaf_nodes": Whole(2),
         "max_depth": Whole(1, optional=True),
         "min_samples_leaf": Whole(1),
         "min_curvature_leaf": Real(0.0, or_low=True),
         "l2_regularization": Real(0.0, or_low=True),
         "max_bins": Whole(2, 255),
+        "growth": OneOf(("symmetric", "best_first")),
         "split": OneOf(("least_squares", "newton")),
         "row_fraction": Real(0.0, 1.0),
         "feature_fraction": Real(0.0, 1.0),
@@ -80,13 +80,13 @@ class BoostedTrees(Learner):
     distributes = True
 
     n_estimators: int
-    growth: str
     max_leaf_nodes: int
     max_depth: int | None
     min_samples_leaf: int
     min_curvature_leaf: float
     l2_regularization: float
     max_bins: int
+    growth: str
     split: str
     row_fraction: float
     feature_fraction: float

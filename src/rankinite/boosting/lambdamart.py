@@ -47,7 +47,7 @@ class LambdaMART(BoostedTrees):
     n_estimators : int
         Number of trees.
     max_leaf_nodes : int
-        Leaves of a tree. Trees grow best split first.
+        Most leaves of a tree.
     max_depth : int, optional
         Most splits between the root of a tree and a leaf; by default leaves alone are counted.
     learning_rate : float
@@ -63,6 +63,11 @@ class LambdaMART(BoostedTrees):
         number of documents in the place of Σw, it counts as documents there.
     max_bins : int
         Most bins of a feature, up to 255; missing values have one of their own.
+    growth : {"symmetric", "best_first"}
+        Symmetric trees split all nodes of a level by one feature at one threshold, the one that
+        gains most over all of them; a node that this does not suit waits for the next level. They
+        choose a handful of splits, each by all documents, and fit less of the noise in labels. The
+        papers' trees grow best split first, each leaf by a split of its own.
     split : {"newton", "least_squares"}
         Gain of a split: Σλ²/Σw, the fall of the cost's quadratic model, or the fall of the squared
         error of λ (the papers' choice).
@@ -79,7 +84,7 @@ class LambdaMART(BoostedTrees):
         improves nothing, and never makes the training measure worse.
     row_fraction, feature_fraction : float
         Share of the documents and of the features that are drawn anew at every node to choose
-        its split (Gao et al. 2009, section 5.3).
+        its split (Gao et al. 2009, section 5.3); features of symmetric trees at every level.
     query_fraction : float
         Share of the queries that are drawn for every tree, to choose all its splits. The steps of
         its leaves are those of all documents.
@@ -91,10 +96,9 @@ class LambdaMART(BoostedTrees):
     confirm_steps : bool
         Try each tree on the queries that were not drawn for it, and shorten its steps, to 0.4 of
         them at the least, where they hardly lower the cost of these: so noise in the labels is
-        learned more slowly than what holds for all queries. Where they still lower it well when
-        the trees before have gone a whole step (ten trees at a rate of 0.1), the steps are
-        lengthened, to twice at the most, for there is more to learn than they would get to. For
-        ``step="newton"``; workers that distribute trees need it not, for their steps are mostly
+        learned more slowly than what holds for all queries. Where they lower it well, the steps are
+        lengthened, to three times at the most, for there is more to learn than they would get to.
+        For ``step="newton"``; workers that distribute trees need it not, for their steps are mostly
         those of other queries anyway.
     base_model : ranker, model, function or weights, optional
         Anything that scores; trees are added to its scores, and it is saved inside the model.
@@ -178,7 +182,6 @@ class LambdaMART(BoostedTrees):
         self,
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
-        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -186,6 +189,7 @@ class LambdaMART(BoostedTrees):
         min_curvature_leaf: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        growth: str = "symmetric",
         split: str = "newton",
         step: str = "newton",
         backfit: int = 0,
@@ -209,7 +213,6 @@ class LambdaMART(BoostedTrees):
     ) -> None:
         self.measure = measure
         self.n_estimators = n_estimators
-        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate
@@ -217,6 +220,7 @@ class LambdaMART(BoostedTrees):
         self.min_curvature_leaf = min_curvature_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.growth = growth
         self.split = split
         self.step = step
         self.backfit = backfit

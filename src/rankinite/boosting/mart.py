@@ -41,9 +41,9 @@ class MART(BoostedTrees):
         R = (2^l − 1) / 2^l_max (Burges et al. 2011), those that ERR assigns.
     measure : str or Measure
         What is watched on validation data; it does not change the loss.
-    n_estimators, max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split
-        As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
-        documents' weights, times 4σ² for the logistic losses), row_fraction, feature_fraction,
+    n_estimators, max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, growth
+        As in `LambdaMART`, and so are split, min_curvature_leaf and l2_regularization (in units of
+        the documents' weights, times 4σ² for the logistic losses), row_fraction, feature_fraction,
         query_fraction, importance_fraction, base_model, early_stopping, valid_measure, sigma,
         random_state, n_threads and verbose.
 
@@ -68,7 +68,6 @@ class MART(BoostedTrees):
         loss: str = "least_squares",
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
-        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -76,6 +75,7 @@ class MART(BoostedTrees):
         min_curvature_leaf: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        growth: str = "best_first",
         split: str = "least_squares",
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
@@ -92,7 +92,6 @@ class MART(BoostedTrees):
         self.loss = loss
         self.measure = measure
         self.n_estimators = n_estimators
-        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate
@@ -100,6 +99,7 @@ class MART(BoostedTrees):
         self.min_curvature_leaf = min_curvature_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.growth = growth
         self.split = split
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction

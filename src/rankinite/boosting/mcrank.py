@@ -49,9 +49,9 @@ class McRank(BoostedTrees):
         What is watched on validation data; it does not change the loss.
     n_estimators : int
         Number of rounds.
-    max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, split, row_fraction
+    max_leaf_nodes, max_depth, learning_rate, min_samples_leaf, max_bins, growth, split
         As in `LambdaMART`, and so are min_curvature_leaf and l2_regularization (in units of the
-        documents' weights), feature_fraction, query_fraction, importance_fraction,
+        documents' weights), row_fraction, feature_fraction, query_fraction, importance_fraction,
         early_stopping, valid_measure, random_state, n_threads and verbose. Wu et al. (2008) used
         10 leaves and a rate of 0.05.
     base_model : ranker, model, function or weights, optional
@@ -82,7 +82,6 @@ class McRank(BoostedTrees):
         class_values: str | Sequence[float] = "label",
         measure: str | Measure = "ndcg@10",
         n_estimators: int = 500,
-        growth: str = "symmetric",
         max_leaf_nodes: int = 31,
         max_depth: int | None = None,
         learning_rate: float = 0.1,
@@ -90,6 +89,7 @@ class McRank(BoostedTrees):
         min_curvature_leaf: float = 0.0,
         l2_regularization: float = 0.0,
         max_bins: int = 255,
+        growth: str = "best_first",
         split: str = "least_squares",
         row_fraction: float = 1.0,
         feature_fraction: float = 1.0,
@@ -106,7 +106,6 @@ class McRank(BoostedTrees):
         self.class_values = class_values
         self.measure = measure
         self.n_estimators = n_estimators
-        self.growth = growth
         self.max_leaf_nodes = max_leaf_nodes
         self.max_depth = max_depth
         self.learning_rate = learning_rate
@@ -114,6 +113,7 @@ class McRank(BoostedTrees):
         self.min_curvature_leaf = min_curvature_leaf
         self.l2_regularization = l2_regularization
         self.max_bins = max_bins
+        self.growth = growth
         self.split = split
         self.row_fraction = row_fraction
         self.feature_fraction = feature_fraction

@@ -7,9 +7,9 @@ second order, C(c) = C(0) − c Σ γλ + ½ c² Σ γ²w over their documents, 
     c = Σ γλ / Σ γ²w.
 
 It is about 1 while trees find what holds for all queries, and about 0 once they only find the noise
-in the labels of those they were grown on. Then the steps are shortened. If trees are confirmed when
-many have been learned, there is more to learn than such steps get to, and they are lengthened. The
-steps themselves are those of all documents.
+in the labels of those they were grown on. Then the steps are shortened. As long as trees are
+confirmed, there is more to learn than such steps get to, and they are lengthened. The steps
+themselves are those of all documents.
 """
 
 from __future__ import annotations
@@ -25,29 +25,23 @@ from rankinite.trees import Gradients, Grower, GrownTree, sums_over_leaves
 CONFIRMED = 0.125
 # No tree takes less than this part of its steps, for c is itself a guess from few queries.
 LEAST_PART = 0.4
-# From this c on late trees take more than their steps, and at twice this c the most.
+# From this c on trees take more than their steps, and at three times this c the most.
 STILL_CONFIRMED = 0.3
-MOST_PART = 2.0
-# Trees are late when those before have gone so many whole steps, which is ten trees at a rate of
-# 0.1: the first trees are confirmed on any data, and cannot be made up for if they are hasty.
-LATE = 1.0
+MOST_PART = 3.0
 
 
 class Others(NamedTuple):
-    """The rows that are to confirm the steps of a tree, and how far along the training is.
+    """The rows that are to confirm the steps of a tree.
 
     Attributes
     ----------
     held_out : ndarray of bool, shape (n_rows,)
         Rows that did not choose the splits.
     learning_rate : float
-    gone : float
-        Whole steps of the trees before: their number times the learning rate.
     """
 
     held_out: np.ndarray
     learning_rate: float
-    gone: float
 
 
 def newton_steps(
@@ -99,8 +93,6 @@ def confirmed_part(
         return 1.0
     c = force / bend
     part = min(max(c / CONFIRMED, LEAST_PART), 1.0)
-    if others.gone < LATE:
-        return part
     # No further than the others ask for: the learning rate comes on top of it.
     return max(part, min(c / STILL_CONFIRMED, MOST_PART, c / others.learning_rate))
 

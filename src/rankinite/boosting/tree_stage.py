@@ -105,7 +105,7 @@ class TreeStage:
         held_out = self.sample.held_out(self.seed, round_number)
         if held_out is None:
             return None
-        return Others(held_out, self.learning_rate, self.learning_rate * round_number)
+        return Others(held_out, self.learning_rate)
 
     def _steps(
         self,

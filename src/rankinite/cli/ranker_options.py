@@ -181,7 +181,7 @@ RANKER_OPTIONS = {
     "standardize": RankerOption(
         bool, "standardize", _NETS, "Give perceptron features of mean 0 and variance 1."
     ),
-    "max_leaf_nodes": RankerOption(int, "31", _TREES, "Leaves of a tree."),
+    "max_leaf_nodes": RankerOption(int, "31", _TREES, "Most leaves of a tree."),
     "max_depth": RankerOption(int, "none", _TREES, "Most splits between a leaf and the root."),
     "min_samples_leaf": RankerOption(int, "20", _TREES, "Fewest documents in a leaf."),
     "min_curvature_leaf": RankerOption(
@@ -191,6 +191,13 @@ RANKER_OPTIONS = {
         float, "0.0", _TREES, "Added to that sum, to hold back the leaves of which little is known."
     ),
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
+    "growth": RankerOption(
+        str,
+        "symmetric",
+        _TREES,
+        "All nodes of a level split alike, or the best leaf first: symmetric or best_first.",
+        others={"mart": "best_first", "mcrank": "best_first"},
+    ),
     "split": RankerOption(
         str,
         "newton",

@@ -1,4 +1,4 @@
-"""Trees whose leaves are split one by one, the one that wins most first (Burges 2010, section 7)."""
+"""Trees whose leaves are split one by one, the best first (Burges 2010, section 7)."""
 
 from __future__ import annotations
 
@@ -168,9 +168,7 @@ class BestFirst:
             subtract = node.histogram is not None
             if node.histogram is None:
                 counted, cells, n_counted = grower.counted(node, rows, packed, seed)
-                node.histogram = grower.search.histogram(
-                    grower.words, counted, cells, grower.cells
-                )
+                node.histogram = grower.search.histogram(grower.words, counted, cells, grower.cells)
                 if node.parent < 0:
                     self._limits = grower.limits(node.histogram, n_counted, packed)
             histograms.append(node.histogram)

@@ -1,8 +1,8 @@
 """Growing one tree: the rows it sees, and what is known of them.
 
-Python owns the nodes and the stopping, which `best_first` and `symmetric` do each in its way; kernels
-see arrays. What must be reduced over workers is the histogram of a node (`split_search`), and at the
-end the number of rows in each leaf.
+Python owns the nodes and the stopping, which `best_first` and `symmetric` do each in its way;
+kernels see arrays. What must be reduced over workers is the histogram of a node (`split_search`),
+and at the end the number of rows in each leaf.
 """
 
 from __future__ import annotations

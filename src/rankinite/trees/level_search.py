@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankinite.trees._histogram_kernels import N_BINS
 from rankinite.trees._level_kernels import (
     NODES_A_GROUP,
     LevelNodes,
@@ -18,7 +19,6 @@ from rankinite.trees._level_kernels import (
     gains_of_nodes,
     gather_uncounted,
 )
-from rankinite.trees._histogram_kernels import N_BINS
 from rankinite.trees._split_kernels import Limits
 from rankinite.trees.split_search import NO_SPLIT, Split, SplitSearch
 
@@ -122,8 +122,8 @@ class LevelSearch:
             of_features = (search.n_bins, has_missing, allowed)
             scratch = (self._sums[:n_units], self._scratch[:n_units])
             common_gains(nodes, words, rows, gathered, *of_features, limits, *scratch, gains)
-            found = (self._best, self._bins, self._missing_left)
-            feature = best_common(gains, *of_features, *found)
+            best = (self._best, self._bins, self._missing_left)
+            feature = best_common(gains, *of_features, *best)
             split = Split(
                 float(self._best[feature]),
                 search.first_feature + feature,

@@ -18,8 +18,9 @@ from rankinite.binning import BinnedMatrix, BinnedRows, Bins
 from rankinite.distributed import Communicator
 from rankinite.trees._histogram_kernels import add_cells
 from rankinite.trees.fixed_point import Packed
-from rankinite.trees.grower import Grower, Node
+from rankinite.trees.grower import Grower
 from rankinite.trees.growth import GrowthParameters
+from rankinite.trees.node import Node
 from rankinite.trees.tree import GrownTree, Tree
 
 
@@ -69,7 +70,7 @@ class RepeatedRowsGrower(Grower):
     ) -> GrownTree:
         """Grow a tree on the packed gradients of rows by number; see `Grower.grow`."""
         rows = self.binned.rows if drawn is None else self.binned.rows[drawn]
-        cells = np.zeros(self._matrix.n_rows, np.int64)
+        cells = np.zeros(self.matrix.n_rows, np.int64)
         add_cells(packed.cells, rows, cells)
         # A row that comes has a mass of 1 at least. The others may be looked at, for they add
         # nothing, unless they are so many that it is worth a copy to do without them.
@@ -94,6 +95,7 @@ class RepeatedRowsGrower(Grower):
     def counted(
         self, node: Node, rows: np.ndarray, packed: Packed, seed: np.uint64
     ) -> tuple[np.ndarray, np.ndarray, int]:
+        """As `Grower.counted`; it is rows by number that are drawn and counted."""
         own, given = rows[node.start : node.stop], self._given
         if self.parameters.row_fraction == 1.0:
             return own, packed.cells, len(given.cells)

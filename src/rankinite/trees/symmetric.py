@@ -1,11 +1,12 @@
 """Symmetric trees: all nodes of a level are split by the same feature at the same threshold.
 
-Such a tree of L leaves has log₂ L splits to choose, where one that grows best split first has L − 1,
-and every choice is made by all rows. So it fits less of the noise in what it is grown on. They are
-the trees of CatBoost (Prokhorenkova et al. 2018; Lou and Obukhov, "BDT: gradient boosted decision
-tables for high accuracy and scoring efficiency", 2017). Here a node that a level's split does not
-suit, because a side would be too light or nothing is won, stays as it is and waits for the next
-level; and if the last level would have too many leaves, the nodes that gain most are split.
+Such a tree of L leaves has log₂ L splits to choose, where one that grows best split first has
+L − 1, and every choice is made by all rows. So it fits less of the noise in what it is grown on.
+They are the trees of CatBoost (Prokhorenkova et al. 2018; before it Lou and Obukhov, "BDT: Gradient
+Boosted Decision Tables for High Accuracy and Scoring Efficiency", KDD 2017). Here a node that a
+level's split does not suit, because a side would be too light or nothing is won, stays as it is and
+waits for the next level; and if the last level would have too many leaves, the nodes that gain most
+are split.
 """
 
 from __future__ import annotations
@@ -90,17 +91,13 @@ class Symmetric:
                     self._leave(each)
             level = waiting
             depth += 1
-        for waiting in level:
-            self._leave(waiting)
+        for each in level:
+            self._leave(each)
         return tree
 
-    def _root(
-        self, root: Node, rows: np.ndarray, packed: Packed, seed: np.uint64
-    ) -> Waiting:
+    def _root(self, root: Node, rows: np.ndarray, packed: Packed, seed: np.uint64) -> Waiting:
         waiting, n_counted = self._counted(root, rows, packed, seed)
-        self._limits = self._grower.limits(
-            self._search.kept[waiting.place], n_counted, packed
-        )
+        self._limits = self._grower.limits(self._search.kept[waiting.place], n_counted, packed)
         self._has_missing = self._search.missing_in(waiting.place)
         if self._draws:  # what the root has drawn tells nothing of others
             self._has_missing[:] = True
@@ -179,9 +176,7 @@ class Symmetric:
             halves = {
                 node.leaf: node.halves(n) for node, n in zip(small, n_left.tolist(), strict=True)
             }
-        return [
-            halves.get(one.node.leaf) or grower.divide(one.node, rows) for one in level
-        ]
+        return [halves.get(one.node.leaf) or grower.divide(one.node, rows) for one in level]
 
     def _next(
         self,
