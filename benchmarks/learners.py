@@ -33,6 +33,7 @@ WARM_UP = 11
 
 RANKINITE_SETTINGS: dict[str, dict] = {
     "rankinite": {},
+    "rankinite, best first": {"growth": "best_first"},
     "rankinite least squares": {"split": "least_squares"},
     "rankinite, all documents": {"query_fraction": 1.0, "importance_fraction": 1.0},
 }

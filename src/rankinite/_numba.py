@@ -72,6 +72,14 @@ def _compiled(options: dict[str, Any]) -> Callable[[Callable], Callable]:
     return lambda function: keep_on_disk(compiled(function))
 
 
+def parts_of_rows() -> int:
+    """In how many parts the threads of the scope go through rows.
+
+    A few for each thread, so that a slow one does not hold up the rest.
+    """
+    return 4 * numba.get_num_threads()
+
+
 def query_blocks(offsets: np.ndarray, rows_a_block: int = 10_000, most: int = 16) -> np.ndarray:
     """Borders of blocks of whole queries for `in_threads`, of about as many rows each.
 

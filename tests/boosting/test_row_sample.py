@@ -1,5 +1,7 @@
 """Documents drawn for a tree by how much they pull: against loops, fair, and in any order."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -260,3 +262,20 @@ def test_half_of_the_documents_are_nearly_as_good():
     values = [rk.evaluate(model, valid, "ndcg@10")["ndcg@10"] for model in models]
     assert not np.array_equal(*(model.predict(train) for model in models))
     assert abs(values[0] - values[1]) < 0.05
+
+
+@pytest.mark.parametrize("sizes", [[1], [3, 0, 2], [1] * 500, [200, 0, 0, 1, 64]])
+def test_rows_of_drawn_queries_equal_the_loops(sizes):
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    keys = np.random.default_rng(0).integers(0, 2**64, offsets[-1], np.uint64)
+    sample = QuerySample(keys, offsets, 0.6, SERIAL)
+    seen = set()
+    for seed in range(20):
+        rows, held_out = sample.rows(np.uint64(seed)), sample.held_out(np.uint64(seed))
+        drawn = [q for q, (a, b) in enumerate(pairwise(offsets)) if not held_out[a:b].any()]
+        drawn = [q for q in drawn if sizes[q]]
+        assert rows.dtype == np.uint32
+        assert rows.tolist() == [row for q in drawn for row in range(offsets[q], offsets[q + 1])]
+        assert held_out.tolist() == [row not in set(rows.tolist()) for row in range(offsets[-1])]
+        seen.add(tuple(drawn))
+    assert len(seen) == 1 if len(sizes) == 1 else len(seen) > 1

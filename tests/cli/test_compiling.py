@@ -15,13 +15,16 @@ from rankinite.cli.compiling import GROUPS, is_compiled
 from rankinite.lambdas import _lambda_kernels
 from rankinite.measures import _value_kernels
 from rankinite.order import _row_key_kernels
-from rankinite.trees import _fixed_point_kernels, _histogram_kernels, _partition_kernels
+from rankinite.boosting import _query_sample_kernels, _square_kernels
+from rankinite.trees import _few_rows_kernels, _fixed_point_kernels, _histogram_kernels
+from rankinite.trees import _leaf_code_kernels, _level_kernels, _partition_kernels
 from rankinite.trees import _predict_kernels, _split_kernels
 
 def compiled():
     modules = (_fixed_point_kernels, _histogram_kernels, _partition_kernels, _value_kernels)
     modules = (*modules, _predict_kernels, _split_kernels, _lambda_kernels, _row_key_kernels)
-    modules = (*modules, _importance_kernels)
+    modules = (*modules, _importance_kernels, _query_sample_kernels, _square_kernels)
+    modules = (*modules, _few_rows_kernels, _leaf_code_kernels, _level_kernels)
     return {
         f"{module.__name__}.{name}": len(kernel.signatures)
         for module in modules
@@ -30,18 +33,25 @@ def compiled():
     }
 
 assert not any(compiled().values())
-groups = ("trees", "gradients", "measures")
+groups = ("symmetric trees", "gradients", "measures")
 for name in groups:
     GROUPS[name].compile("ndcg@10")
 before = compiled()
-assert before["rankinite.trees._split_kernels.best_splits"] == 1
+assert before["rankinite.trees._level_kernels.common_gains"] == 1
+assert before["rankinite.trees._partition_kernels.partition_rows"] == 1
 train, valid = rk.artificial(n_queries=(20, 10), n_docs=30, n_features=20)
 for split in ("least_squares", "newton"):
     model = rk.LambdaMART(split=split, n_estimators=3).fit(train, valid=valid)
 valid.save("valid.rkd", like=train)
 rk.evaluate(model, rk.read("valid.rkd"))
-assert compiled() == before, (before, compiled())
-assert all(is_compiled(name) for name in groups)
+assert compiled() == before, set(compiled().items()) - set(before.items())
+assert all(map(is_compiled, groups))
+GROUPS["trees"].compile("ndcg@10")
+before = compiled()
+assert before["rankinite.trees._split_kernels.best_splits"] == 1
+rk.LambdaMART(growth="best_first", n_estimators=3).fit(train, valid=valid)
+assert compiled() == before, set(compiled().items()) - set(before.items())
+assert is_compiled("trees")
 """
 
 
@@ -70,13 +80,13 @@ os.cpu_count = lambda: 2
 from rankinite.cli import compiling
 end = compiling._end
 compiling._end = lambda process: (end(process), print(process.returncode))
-assert not any(map(compiling.is_compiled, ("trees", "gradients", "measures")))
+assert not any(map(compiling.is_compiled, ("symmetric trees", "gradients", "measures")))
 compiling.CompilingAhead()
 """
     done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "-15\n"
-    assert done.stderr == f"{compiling.NOTICE}: gradients, trees, measures\n"
+    assert done.stderr == f"{compiling.NOTICE}: gradients, symmetric trees, measures\n"
 
 
 @pytest.fixture
@@ -85,10 +95,10 @@ def small_groups(monkeypatch):
     done = []
     groups = {
         name: compiling.Group(lambda measure, name=name: done.append(name))
-        for name in ("trees", "gradients", "measures")
+        for name in ("trees", "symmetric trees", "gradients", "measures")
     }
     monkeypatch.setattr(compiling, "GROUPS", groups)
-    monkeypatch.setattr(compiling, "is_compiled", lambda name: name == "trees")
+    monkeypatch.setattr(compiling, "is_compiled", lambda name: name == "symmetric trees")
     return done
 
 
@@ -103,6 +113,8 @@ def test_what_is_missing_is_compiled_before_training(monkeypatch, capsys, small_
     )
     compiling.CompilingAhead(by_lambdas=False).finish()
     assert small_groups[4:] == ["measures"]
+    compiling.CompilingAhead(growth="best_first").finish()
+    assert small_groups[5:] == ["gradients", "trees", "measures"]
 
 
 def test_compile_tells_how_far_it_is(run, monkeypatch):

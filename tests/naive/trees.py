@@ -242,6 +242,16 @@ def _apply(tree: NaiveTree, numbers: list[int], split: Split, leaf: int, bins: n
     numbers.append(2 * (this + 1))
 
 
+def leaf_of(tree: Any, bins: Sequence[int]) -> int:
+    """The leaf to which a row of bins walks."""
+    child = 0 if len(tree.feature) else ~0
+    while child >= 0:
+        b = bins[tree.feature[child]]
+        goes_left = tree.missing_left[child] if b == MISSING else b <= tree.bin[child]
+        child = tree.left[child] if goes_left else tree.right[child]
+    return ~child
+
+
 def draw_rows(rows: Sequence[int], keys: Sequence[int], seed: int, fraction: float) -> list[int]:
     """Rows whose own random number, as a share of 2^64, is below `fraction`."""
     return [row for row in rows if mix(int(keys[row]) ^ int(seed)) < fraction * 2.0**64]

@@ -211,6 +211,22 @@ def test_leaf_sums_of_zeros_and_of_an_empty_leaf():
     np.testing.assert_array_equal(sums_of(np.ones(3), in_the_second, 2), [0.0, 3.0])
 
 
+@modest
+@given(st.integers(0, 3000), st.integers(0, 2**32))
+def test_rows_apart_have_sums_of_their_own(n, seed):
+    rng = np.random.default_rng(seed)
+    values, leaf_of = rng.normal(size=n), rng.integers(0, 3, n).astype(np.int32)
+    apart = rng.random(n) < rng.choice([0.0, 0.2, 1.0])
+    place = (gradients(values, SERIAL), leaf_of, 3, n, SERIAL)
+    found = sums_over_leaves(*place, apart)
+    sides = [
+        [math.fsum(values[(leaf_of == leaf) & (apart == side)].tolist()) for leaf in range(3)]
+        for side in (False, True)
+    ]
+    np.testing.assert_allclose(found, sides, atol=1e-12 * (1 + np.abs(values).sum()))
+    np.testing.assert_allclose(found.sum(axis=0), sums_over_leaves(*place), atol=1e-300, rtol=1e-12)
+
+
 class OneOfTwo(Serial):
     """A worker that holds half of the rows; the other half is known to the test."""
 

@@ -57,20 +57,15 @@ def newton_steps(
     L2 regularisation is added to Σw. The part of their steps that `others` confirm may make them
     longer than that.
     """
-    n_leaves, leaf_of = grown.tree.n_leaves, grown.leaf_of
-    n_sides = 1
-    if others is not None:
-        # The leaves once for the rows that chose, and once for the others.
-        n_sides, leaf_of = 2, leaf_of + np.int32(n_leaves) * others.held_out
-    place = (leaf_of, n_sides * n_leaves, grower.n_rows, grower.communicator)
-    forces, masses = (
-        sums_over_leaves(terms, *place).reshape(n_sides, n_leaves) for terms in (lam, w)
-    )
+    place = (grown.leaf_of, grown.tree.n_leaves, grower.n_rows, grower.communicator)
     l2 = grower.parameters.l2_of_steps
-    steps = bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
     if others is None:
-        return steps
+        forces, masses = (sums_over_leaves(terms, *place) for terms in (lam, w))
+        return bounded(forces, masses + l2, longest)
+    # Of the rows that chose the splits, and of the others.
+    forces, masses = (sums_over_leaves(terms, *place, others.held_out) for terms in (lam, w))
     asked = bounded(forces[0], masses[0] + l2, longest)
+    steps = bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
     return steps * confirmed_part(asked, forces[1], masses[1], others)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankinite._ranges import ranges
+from rankinite.boosting._query_sample_kernels import write_rows
 from rankinite.distributed import Communicator, total
 from rankinite.trees import draw_rows, share_of_words
 
@@ -24,7 +24,7 @@ class QuerySample:
     def __init__(
         self, keys: np.ndarray, offsets: np.ndarray, fraction: float, communicator: Communicator
     ) -> None:
-        self._offsets = offsets
+        self._offsets, self._sizes = offsets, np.diff(offsets)
         self._limit = share_of_words(fraction)
         self._communicator = communicator
         # In whatever order the documents of a query are, their sum is the same.
@@ -34,14 +34,16 @@ class QuerySample:
     def rows(self, seed: np.uint64) -> np.ndarray:
         """The rows of the queries that are drawn, of uint32; all rows if no query is."""
         drawn = self._drawn(seed)
-        first = self._offsets[drawn]
-        return ranges(first, self._offsets[drawn + 1] - first).astype(np.uint32)
+        ends = np.cumsum(self._sizes[drawn])
+        rows = np.empty(ends[-1] if len(ends) else 0, np.uint32)
+        write_rows(drawn, self._offsets, ends, rows)
+        return rows
 
     def held_out(self, seed: np.uint64) -> np.ndarray:
         """Whether each row is of a query that is not drawn."""
         others = np.ones(len(self._keys), np.bool_)
         others[self._drawn(seed)] = False
-        return np.repeat(others, np.diff(self._offsets))
+        return np.repeat(others, self._sizes)
 
     def _drawn(self, seed: np.uint64) -> np.ndarray:
         queries = np.arange(len(self._keys), dtype=np.uint32)
@@ -49,4 +51,4 @@ class QuerySample:
         drawn = scratch[: draw_rows(queries, self._keys, seed, self._limit, scratch)]
         if total(len(drawn), self._communicator) == 0:
             drawn = queries
-        return drawn.astype(np.int64)
+        return drawn

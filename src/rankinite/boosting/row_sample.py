@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rankinite._numba import parts_of_rows
 from rankinite.boosting._importance_kernels import (
     CLASS_SHIFT,
     N_CLASSES,
@@ -27,8 +28,6 @@ from rankinite.trees import Gradients, gradients
 WEIGHT_OF_W = 0.3
 # Of the unit of w.
 LARGEST_EXPONENT = 900
-# Parts of the rows that kernels work on, more than there are threads.
-N_PARTS = 32
 
 
 class Drawn(NamedTuple):
@@ -86,7 +85,8 @@ class RowSample:
         if self._fraction == 1.0:
             return self._drawn(rows, n_meant, lam.values[rows], w.values[rows])
         units = _units(lam, w)
-        counts = np.zeros((N_PARTS, N_CLASSES), np.int64)
+        n_parts = parts_of_rows()
+        counts = np.zeros((n_parts, N_CLASSES), np.int64)
         count_importances(rows, lam.values, w.values, *units, counts)
         drawn, weighted = np.empty_like(rows), np.empty((2, len(rows)))
         n_drawn = draw_important(
@@ -97,7 +97,7 @@ class RowSample:
             factor_for(self._communicator.sum(counts.sum(axis=0)), self._fraction * n_meant),
             self._keys,
             derive_seed(seed, round_number, "importance"),
-            np.empty(N_PARTS, np.int64),
+            np.empty(n_parts, np.int64),
             drawn,
             weighted,
         )

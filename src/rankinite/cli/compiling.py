@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import IO, Any, NamedTuple
 
 from rankinite.cli.reporting import tell
@@ -58,14 +59,21 @@ class CompilingAhead:
         What is watched.
     quiet : bool
         Say nothing.
+    growth : str
+        That of the trees.
     """
 
     def __init__(
-        self, by_lambdas: bool = True, measure: str = "ndcg@10", quiet: bool = False
+        self,
+        by_lambdas: bool = True,
+        measure: str = "ndcg@10",
+        quiet: bool = False,
+        growth: str = "symmetric",
     ) -> None:
         self._measure, self._quiet = measure, quiet
         self._processes: list[subprocess.Popen[str]] = []
-        names = ["gradients", "trees", "measures"] if by_lambdas else ["trees", "measures"]
+        apart = ["symmetric trees" if growth == "symmetric" else "trees", "measures"]
+        names = ["gradients", *apart] if by_lambdas else apart
         self._names = [name for name in names if not is_compiled(name)]
         self._n_groups, self._n_done = len(self._names), 0
         if not self._names:
@@ -75,7 +83,7 @@ class CompilingAhead:
             tell(f"{NOTICE}: {', '.join(self._names)}")
         # This process reads the data, and on two cores takes the gradients too.
         n_cores = os.cpu_count() or 1
-        shares = [["trees", "measures"], ["gradients"]] if n_cores > 2 else [["trees", "measures"]]
+        shares = [apart, ["gradients"]] if n_cores > 2 else [apart]
         for share in shares if n_cores > 1 else []:
             wanted = [name for name in share if name in self._names]
             if wanted:
@@ -125,13 +133,15 @@ def compile_groups(names: Iterable[str], measure: str) -> None:
 
 
 def is_compiled(name: str) -> bool:
-    """Whether a group is on disk: the kernel is there that is compiled last."""
+    """Whether a group is on disk: the kernels are there by which it is known."""
     from importlib import import_module
 
     from rankinite._kernel_cache import is_kept
 
-    module, kernel = GROUPS[name].last
-    return is_kept(getattr(import_module(f"rankinite.{module}"), kernel))
+    return all(
+        is_kept(getattr(import_module(f"rankinite.{module}"), kernel))
+        for module, kernel in GROUPS[name].known_by
+    )
 
 
 def _run(name: str) -> int:
@@ -190,7 +200,7 @@ def take_gradients(measure: str) -> None:
         pass
 
 
-def grow_a_tree(measure: str) -> None:
+def grow_a_tree(measure: str, growth: str = "best_first") -> None:
     """Grow a small tree as training does, which compiles all that it takes."""
     import numpy as np
 
@@ -207,6 +217,7 @@ def grow_a_tree(measure: str) -> None:
         pack_newton,
         sums_over_leaves,
     )
+    from rankinite.trees.node import Node
 
     n_rows, serial = 100, Serial()
     values = np.arange(n_rows, dtype=np.float64)
@@ -214,13 +225,17 @@ def grow_a_tree(measure: str) -> None:
     lam, w = gradients(values, serial), gradients(values + 1, serial)
     keys, scores = np.zeros(n_rows, np.uint64), np.zeros(n_rows)
     pack_least_squares(lam, n_rows)
-    queries = QuerySample(keys, np.array([0, 50, n_rows]), 0.5, serial)
+    queries = QuerySample(keys, np.array([0, 50, n_rows]), 1.0, serial)
     drawn = RowSample(keys, serial, 0.5, queries).draw(lam, w, 0, 0)
-    parameters = GrowthParameters(max_leaf_nodes=4, split="newton", row_fraction=0.5)
+    parameters = GrowthParameters(growth, max_leaf_nodes=4, min_samples_leaf=1, split="newton")
     grower = Grower(binned, parameters, keys, n_rows, serial)
     grower.grow(pack_newton(drawn.lam, drawn.w, n_rows), np.uint64(0), drawn.rows)
     grown = grower.grow(pack_newton(lam, w, n_rows), np.uint64(0))
-    sums_over_leaves(lam, grown.leaf_of, grown.tree.n_leaves, n_rows, serial)
+    # Symmetric trees divide small nodes by another kernel.
+    grower.divide(Node(0, 0, n_rows), np.arange(n_rows, dtype=np.uint32))
+    place = (grown.leaf_of, grown.tree.n_leaves, n_rows, serial)
+    sums_over_leaves(lam, *place)
+    sums_over_leaves(lam, *place, queries.held_out(np.uint64(0)))
     add_grown_tree(grown, grown.tree.value, scores)
     add_tree(grown.tree, binned, scores)
 
@@ -303,18 +318,28 @@ def combine_rankers(measure: str) -> None:
 
 
 class Group(NamedTuple):
-    """Kernels that are compiled together: by what, and the module and name of the last of them."""
+    """Kernels that are compiled together: by what, and modules and names of those that tell it.
+
+    Of these one is the last to be compiled.
+    """
 
     compile: Callable[[str], None]
-    last: tuple[str, str] = ("", "")
+    known_by: tuple[tuple[str, str], ...] = ()
 
 
 _FEW = {"n_estimators": 2, "min_samples_leaf": 1}
 GROUPS = {
-    "trees": Group(grow_a_tree, ("trees._predict_kernels", "walk_bins")),
-    "gradients": Group(take_gradients, ("lambdas._lambda_kernels", "all_lambdas")),
+    "trees": Group(
+        grow_a_tree,
+        (("trees._split_kernels", "best_splits"), ("trees._predict_kernels", "walk_bins")),
+    ),
+    "symmetric trees": Group(
+        partial(grow_a_tree, growth="symmetric"),
+        (("trees._level_kernels", "common_gains"), ("trees._predict_kernels", "walk_bins")),
+    ),
+    "gradients": Group(take_gradients, (("lambdas._lambda_kernels", "all_lambdas"),)),
     "reading": Group(read_a_file),
-    "measures": Group(evaluate_a_ranking, ("measures._value_kernels", "rank_queries")),
+    "measures": Group(evaluate_a_ranking, (("measures._value_kernels", "rank_queries"),)),
     "scoring": Group(score_documents),
     "all measures": Group(take_all_measures),
     "line search": Group(

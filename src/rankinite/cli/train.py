@@ -206,7 +206,8 @@ def train(
         if learner.learns_from_bins and communicator.job.size == 1:
             watched = str(learner.watched_measures(valid_pairs is not None)[0])
             by_lambdas = pairs is None and "truncation" in learner.parameter_names()
-            compiling = CompilingAhead(by_lambdas, watched, quiet)
+            growth = learner.get_params().get("growth", "best_first")
+            compiling = CompilingAhead(by_lambdas, watched, quiet, growth)
         sets = _read(
             (train_files, pairs),
             (valid_files, valid_pairs),

@@ -52,19 +52,36 @@ def pack_weighted(lam, lam_scale, w, w_scale, cells):
 
 
 @parallel_kernel()
-def leaf_sums(values, scale, leaf_of, sums):
+def leaf_sums(values, scale, leaf_of, apart, sums):
     """Σ rint(value·scale) over the rows of each leaf, in integers, by parts of the rows.
 
-    `sums` (n_parts, n_leaves) is the output, zero before.
+    Parameters
+    ----------
+    values : ndarray of float64, shape (n_rows,)
+    scale : float
+    leaf_of : ndarray of int32, shape (n_rows,)
+    apart : ndarray of bool, shape (n_rows,), or None
+        Rows that have sums of their own.
+    sums : ndarray of int64, shape (n_parts, 2, n_leaves)
+        Output, zero before: those that are not apart, and those that are.
     """
     n = values.shape[0]
     n_parts = sums.shape[0]
     for part in prange(n_parts):
-        first, last = part * n // n_parts, (part + 1) * n // n_parts
-        _add_to_leaves(values[first:last], scale, leaf_of[first:last], sums[part])
+        own = slice(part * n // n_parts, (part + 1) * n // n_parts)
+        if apart is None:
+            _add_to_leaves(values[own], scale, leaf_of[own], sums[part, 0])
+        else:
+            _add_to_sides(values[own], scale, leaf_of[own], apart[own], sums[part])
 
 
 @kernel()
 def _add_to_leaves(values, scale, leaf_of, sums):
     for i in range(values.shape[0]):
         sums[leaf_of[i]] += np.int64(np.rint(values[i] * scale))
+
+
+@kernel()
+def _add_to_sides(values, scale, leaf_of, apart, sums):
+    for i in range(values.shape[0]):
+        sums[np.uint64(apart[i]), leaf_of[i]] += np.int64(np.rint(values[i] * scale))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rankinite._numba import parts_of_rows
 from rankinite.distributed import Communicator, everywhere
 from rankinite.errors import DataError
 from rankinite.trees._fixed_point_kernels import (
@@ -42,8 +43,6 @@ VALUE_BITS = 52
 EXPONENT_OFFSET = 1022
 # Of a scale: values below float64's normal range, which have no exponent, still round to 0.
 LARGEST_EXPONENT = 1021
-# Parts of the rows that a reduction works on, more than there are threads.
-N_PARTS = 32
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Gradients:
 
 def gradients(values: np.ndarray, communicator: Communicator) -> Gradients:
     """Count the exponents of `values` (float64) over all workers."""
-    counts = np.zeros((N_PARTS, N_EXPONENTS), np.int64)
+    counts = np.zeros((parts_of_rows(), N_EXPONENTS), np.int64)
     exponent_counts(values.view(np.uint64), counts)
     exponents = communicator.sum(counts.sum(axis=0))
     if exponents[N_EXPONENTS - 1] > 0:
@@ -162,20 +161,43 @@ def sums_over_leaves(
     n_leaves: int,
     n_rows: int,
     communicator: Communicator,
+    apart: np.ndarray | None = None,
 ) -> np.ndarray:
     """Σ terms over the rows of each leaf, as float64, from integers of the full width.
 
-    `leaf_of` (int32) is the leaf of each of this worker's rows; `n_rows` is over all workers.
+    Parameters
+    ----------
+    terms : Gradients
+    leaf_of : ndarray of int32
+        The leaf of each of this worker's rows.
+    n_leaves : int
+    n_rows : int
+        Over all workers.
+    communicator : Communicator
+    apart : ndarray of bool, optional
+        Rows that are added up by themselves.
+
+    Returns
+    -------
+    ndarray, shape (n_leaves,) or (2, n_leaves)
+        If some rows are `apart`, the sums of the others, and theirs.
     """
-    sums, scale = local_sums_over_leaves(terms, leaf_of, n_leaves, n_rows)
-    return communicator.sum(sums) / scale
+    sums, scale = _local_sums(terms, leaf_of, n_leaves, n_rows, apart)
+    return communicator.sum(sums if apart is not None else sums[0]) / scale
 
 
 def local_sums_over_leaves(
     terms: Gradients, leaf_of: np.ndarray, n_leaves: int, n_rows: int
 ) -> tuple[np.ndarray, float]:
     """This worker's part of Σ terms, as integers, and the scale that they have on all workers."""
+    sums, scale = _local_sums(terms, leaf_of, n_leaves, n_rows, None)
+    return sums[0], scale
+
+
+def _local_sums(
+    terms: Gradients, leaf_of: np.ndarray, n_leaves: int, n_rows: int, apart: np.ndarray | None
+) -> tuple[np.ndarray, float]:
     scale = terms.scale(n_rows, SUM_BITS)
-    sums = np.zeros((N_PARTS, n_leaves), np.int64)
-    leaf_sums(terms.values, scale, leaf_of, sums)
+    sums = np.zeros((parts_of_rows(), 2, n_leaves), np.int64)
+    leaf_sums(terms.values, scale, leaf_of, apart, sums)
     return sums.sum(axis=0), scale

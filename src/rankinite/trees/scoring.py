@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numba
 import numpy as np
 
-from rankinite._numba import in_threads
+from rankinite._numba import in_threads, parts_of_rows
 from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows, Bins
 from rankinite.binning._binning_kernels import BLOCK
 from rankinite.data.feature_labels import feature_label
@@ -15,12 +15,11 @@ from rankinite.errors import DataError
 from rankinite.trees import _predict_kernels as kernels
 from rankinite.trees._partition_kernels import count_leaves
 from rankinite.trees.layout import Splits, lay_out
+from rankinite.trees.leaf_codes import leaves_by_splits
 from rankinite.trees.tree import Forest, GrownTree, SideBySide, Tree
 
 # Smaller batches are scored on the calling thread: waking others would cost more.
 SERIAL_ROWS = 1024
-# Parts of a large batch that each thread takes, so that a slow one does not hold up the rest.
-PARTS_A_THREAD = 4
 # One tree of up to so many leaves is sooner walked than laid out and its rows turned to columns.
 WALKED_LEAVES = 64
 # So many rows, or rows times trees, are walked in a moment, and the kernel for more takes long to
@@ -200,8 +199,7 @@ def _on_threads(score: Callable[[int, int], None], n_rows: int) -> None:
     if n_rows <= SERIAL_ROWS:
         score(0, n_rows)
         return
-    n_parts = PARTS_A_THREAD * numba.get_num_threads()
-    step = kernels.WIDE * -(-n_rows // (kernels.WIDE * n_parts))
+    step = kernels.WIDE * -(-n_rows // (kernels.WIDE * parts_of_rows()))
     in_threads(score, np.append(np.arange(0, n_rows, step), n_rows))
 
 
@@ -209,6 +207,9 @@ def leaves_of(tree: Tree, binned: Bins) -> np.ndarray:
     """The leaf of each row in the bins that the tree was grown on, of int32."""
     if isinstance(binned, BinnedRows):
         return leaves_of(tree, binned.matrix)[binned.rows]
+    found = leaves_by_splits(tree, binned)
+    if found is not None:
+        return found
     leaves = np.zeros(binned.n_rows)
     add_tree(tree.with_values(np.arange(tree.n_leaves, dtype=np.float64)), binned, leaves)
     return leaves.astype(np.int32)
