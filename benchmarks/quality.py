@@ -29,6 +29,7 @@ from pathlib import Path
 
 import numpy as np
 
+import other_worlds
 import rankinite as rk
 import web_like
 from accuracy import AS_IN_PAPERS, letor_folds, shuffled_rows
@@ -111,6 +112,21 @@ def artificial(n_queries: int) -> Callable[[], list[Fold]]:
     return make
 
 
+def world(name: str, seeds: int = 2, n_test: int = 800) -> Callable[[], list[Fold]]:
+    make, n_queries = other_worlds.WORLDS[name]
+    places = np.arange(n_queries + n_queries // 3 + n_test)
+    cuts = (n_queries, n_queries + n_queries // 3)
+
+    def folds() -> list[Fold]:
+        found = []
+        for seed in range(seeds):
+            rows = make(len(places), seed)
+            found.append(tuple(rows.select_queries(part) for part in np.split(places, cuts)))
+        return found
+
+    return folds
+
+
 def letor(folder: Path, letter: str) -> Callable[[], list[Fold]]:
     paths = [folder / f"{letter}{i}.txt.gz" for i in range(1, 6)]
     return lambda: list(letor_folds([rk.read(path) for path in paths]))
@@ -139,6 +155,7 @@ def collections(folder: Path) -> dict[str, Collection]:
         "short queries": Collection(Web(3000, n_docs=10, seeds=2, n_test=3000), repeats=2),
         "long queries": Collection(Web(60, n_docs=700, seeds=2, n_test=150), repeats=2),
         "artificial": Collection(artificial(1000), repeats=2),
+        **{name: Collection(world(name), repeats=1) for name in other_worlds.WORLDS},
         "web noise 0.5": Collection(Web(2500, noise=0.5, n_test=2000), **large),
         "web noise 1.5": Collection(Web(2500, n_test=2000), **large),
         "web noise 4": Collection(Web(2500, noise=4.0, n_test=2000), **large),
@@ -303,6 +320,7 @@ def truth(fold: Fold, budget: Collection, repeat: int) -> list[np.ndarray]:
 LEARNERS: dict[str, Learned] = {
     "truth": truth,
     "rankinite": rankinite(),
+    "best first": rankinite(growth="best_first"),
     "papers": rankinite(**AS_IN_PAPERS),
     **PEERS,
 }
