@@ -455,6 +455,7 @@ OUT_OF_RANGE = {
     "row_fraction": (0, 1.01, "auto"),
     "importance_fraction": (0, 1.01, "all"),
     "feature_fraction": (0, 1.5, None),
+    "growth": ("levels", 3, None),
     "early_stopping": (0, 1.5),
     "sigma": (0, -1, np.nan),
     "random_state": (-1, 2**63, 0.5),

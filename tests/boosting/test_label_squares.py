@@ -198,19 +198,21 @@ def test_an_objective_without_them_is_that_of_the_lambdas(weighted):
 def test_they_teach_what_noisy_labels_have_to_say(measure):
     """Other queries are ranked more as they would be if nothing disturbed their labels."""
     rng = np.random.default_rng(8)
-    X = rng.normal(size=(6000, 8))
+    X = rng.normal(size=(15000, 8))
     clean = X[:, :4].sum(axis=1) + X[:, 4] * X[:, 5]
     noisy = clean + 3 * clean.std() * rng.normal(size=len(X))
-    qid = np.arange(3000) // 30
+    qid = np.arange(15000) // 30
 
     def labels_of(values):
         return np.searchsorted(np.quantile(values, [0.6, 0.8, 0.9]), values).astype(float)
 
-    train = rk.Dataset(X[:3000], labels_of(noisy)[:3000], qid=qid)
-    test = rk.Dataset(X[3000:], labels_of(clean)[3000:], qid=qid)
+    train = rk.Dataset(X[:3000], labels_of(noisy)[:3000], qid=qid[:3000])
+    test = rk.Dataset(X[3000:], labels_of(clean)[3000:], qid=qid[3000:])
 
     def quality(strength):
-        model = rk.LambdaMART(measure, n_estimators=100, max_leaf_nodes=7, squares=strength)
+        model = rk.LambdaMART(
+            measure, growth="best_first", n_estimators=100, max_leaf_nodes=7, squares=strength
+        )
         return rk.evaluate(model.fit(train), test, measure)[measure]
 
     assert quality(4.0) > quality(0.0)

@@ -7,9 +7,8 @@ import rankinite as rk
 from rankinite.boosting.newton_steps import (
     LEAST_PART,
     MOST_PART,
-    Others,
-    confirmed_part,
     newton_steps,
+    verdict_of,
 )
 from rankinite.distributed import Serial
 from rankinite.trees import Grower, GrownTree, GrowthParameters, gradients, pack_newton
@@ -39,14 +38,14 @@ def forces_and_bends(seed=0):
     return rng.normal(size=N), rng.random(N)
 
 
-OTHERS = Others(np.empty(0), 0.1)
+RATE = 0.1
 
 
-def part_of(c, others):
+def part_of(c):
     """What a tree takes of its steps, case by case."""
     if c > 0.3:
         thrice_at_most = c / 0.3 if c < 0.9 else 3.0
-        return max(1.0, min(thrice_at_most, c / others.learning_rate))
+        return max(1.0, min(thrice_at_most, c / RATE))
     if c >= 0.125:
         return 1.0
     return 8 * c if c > 0.05 else 0.4
@@ -57,17 +56,20 @@ def part_of(c, others):
 def test_steps_equal_the_loops(l2, longest):
     lam, w = forces_and_bends()
     grower, grown = a_tree(lam, w, l2)
-    held_out = np.random.default_rng(1).random(N) < 0.2
+    some = np.random.default_rng(1).random(N) < 0.2
     terms = gradients(lam, SERIAL), gradients(w, SERIAL)
-    rows = (held_out, np.zeros(N, bool), np.ones(N, bool))
-    for others in (None, *(Others(some, 0.1) for some in rows)):
-        found = newton_steps(grown, *terms, longest, grower, others)
-        expected = naive.newton_steps(grown.leaf_of, lam, w, longest, l2, others, part_of)
-        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    for held_out in (None, some, np.zeros(N, bool), np.ones(N, bool)):
+        found = newton_steps(grown, *terms, longest, grower, held_out)
+        steps, verdict = naive.newton_steps(grown.leaf_of, lam, w, longest, l2, held_out)
+        np.testing.assert_allclose(found.steps, steps, rtol=1e-9)
+        if held_out is None:
+            assert found.verdict is None
+        else:
+            np.testing.assert_allclose(found.verdict, verdict, rtol=1e-9, atol=1e-12)
 
 
-def test_the_part_is_the_lowest_cost_of_the_others():
-    """c is where the quadratic model of the others' cost is lowest, as a grid of c finds it."""
+def test_c_is_where_the_cost_of_the_others_is_lowest_and_the_gain_is_how_low():
+    """As a grid of c finds it in the quadratic model of their cost."""
     rng = np.random.default_rng(4)
     grid = np.linspace(-1, 3, 40_001)
     parts = []
@@ -75,25 +77,28 @@ def test_the_part_is_the_lowest_cost_of_the_others():
         steps, masses = rng.normal(size=8), rng.random(8)
         forces = rng.uniform(0, 1) * steps * masses + 0.1 * rng.normal(size=8)
         costs = 0.5 * grid**2 * (steps**2 * masses).sum() - grid * (steps * forces).sum()
-        best = grid[np.argmin(costs)]
-        part = confirmed_part(steps, forces, masses, OTHERS)
+        best = np.argmin(costs)
+        verdict = verdict_of(steps, forces, masses)
         # The grid's best is within 5e-5, and the part is at most 8 times as far off.
-        assert part == pytest.approx(part_of(best, OTHERS), abs=1e-3)
-        parts.append(part)
+        assert verdict.c == pytest.approx(grid[best], abs=6e-5)
+        assert verdict.gain == pytest.approx(-2 * costs[best] * np.sign(grid[best]), abs=1e-6)
+        assert verdict.part(RATE) == pytest.approx(part_of(grid[best]), abs=1e-3)
+        parts.append(verdict.part(RATE))
     assert min(parts) == LEAST_PART and max(parts) == MOST_PART and len(set(parts)) > 5
 
 
 def test_where_nobody_can_confirm_steps_are_whole():
-    assert confirmed_part(np.ones(3), np.zeros(3), np.zeros(3), OTHERS) == 1.0
-    assert confirmed_part(np.zeros(3), np.ones(3), np.ones(3), OTHERS) == 1.0
+    for forces in (0.0, 1.0):
+        verdict = verdict_of(np.full(3, 1 - forces), np.full(3, forces), np.full(3, forces))
+        assert (verdict.part(RATE), verdict.c, verdict.gain) == (1.0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize(
     ("rate", "part"), [(0.1, 3.0), (0.3, 3.0), (0.45, 2.0), (0.6, 1.5), (0.9, 1.0), (2, 1)]
 )
 def test_trees_go_no_further_than_the_others_ask_for(rate, part):
-    asked = confirmed_part(np.ones(3), np.full(3, 0.9), np.ones(3), Others(np.empty(0), rate))
-    assert asked == pytest.approx(part)
+    verdict = verdict_of(np.ones(3), np.full(3, 0.9), np.ones(3))
+    assert verdict.part(rate) == pytest.approx(part)
 
 
 def test_steps_do_not_depend_on_workers():
@@ -107,7 +112,8 @@ def test_steps_do_not_depend_on_workers():
         )
         part = GrownTree(grown.tree, grown.leaf_of[rows])
         terms = (gradients(values[rows], communicator) for values in (lam, w))
-        return newton_steps(part, *terms, np.inf, own, Others(held_out[rows], 0.1)).tobytes()
+        found = newton_steps(part, *terms, np.inf, own, held_out[rows])
+        return found.steps.tobytes(), found.verdict
 
     found = {steps for dealt in deals(N) for steps in found_by_workers(dealt, work)}
     assert len(found) == 1

@@ -41,7 +41,7 @@ assert before["rankinite.trees._level_kernels.common_gains"] == 1
 assert before["rankinite.trees._partition_kernels.partition_rows"] == 1
 train, valid = rk.artificial(n_queries=(20, 10), n_docs=30, n_features=20)
 for split in ("least_squares", "newton"):
-    model = rk.LambdaMART(split=split, n_estimators=3).fit(train, valid=valid)
+    model = rk.LambdaMART(split=split, growth="symmetric", n_estimators=3).fit(train, valid=valid)
 valid.save("valid.rkd", like=train)
 rk.evaluate(model, rk.read("valid.rkd"))
 assert compiled() == before, set(compiled().items()) - set(before.items())
@@ -49,7 +49,8 @@ assert all(map(is_compiled, groups))
 GROUPS["trees"].compile("ndcg@10")
 before = compiled()
 assert before["rankinite.trees._split_kernels.best_splits"] == 1
-rk.LambdaMART(growth="best_first", n_estimators=3).fit(train, valid=valid)
+for growth in ("best_first", "auto"):
+    rk.LambdaMART(growth=growth, n_estimators=3).fit(train, valid=valid)
 assert compiled() == before, set(compiled().items()) - set(before.items())
 assert is_compiled("trees")
 """
@@ -86,7 +87,8 @@ compiling.CompilingAhead()
     done = python(code, NUMBA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert done.stdout == "-15\n"
-    assert done.stderr == f"{compiling.NOTICE}: gradients, symmetric trees, measures\n"
+    names = "gradients, symmetric trees, trees, measures"
+    assert done.stderr == f"{compiling.NOTICE}: {names}\n"
 
 
 @pytest.fixture
@@ -104,17 +106,20 @@ def small_groups(monkeypatch):
 
 def test_what_is_missing_is_compiled_before_training(monkeypatch, capsys, small_groups):
     monkeypatch.setattr(os, "cpu_count", lambda: 1)
-    compiling.CompilingAhead(quiet=True).finish()
+    symmetric = {"growth": "symmetric"}
+    compiling.CompilingAhead(quiet=True, **symmetric).finish()
     assert (small_groups, capsys.readouterr().err) == (["gradients", "measures"], "")
-    compiling.CompilingAhead().finish()
+    compiling.CompilingAhead(**symmetric).finish()
     assert capsys.readouterr().err == (
         f"{compiling.NOTICE}: gradients, measures\n"
         "compiled 1 of 2: gradients\ncompiled 2 of 2: measures\n"
     )
-    compiling.CompilingAhead(by_lambdas=False).finish()
+    compiling.CompilingAhead(by_lambdas=False, **symmetric).finish()
     assert small_groups[4:] == ["measures"]
-    compiling.CompilingAhead(growth="best_first").finish()
-    assert small_groups[5:] == ["gradients", "trees", "measures"]
+    for growth in ("best_first", "auto"):
+        del small_groups[:]
+        compiling.CompilingAhead(growth=growth).finish()
+        assert small_groups == ["gradients", "trees", "measures"]
 
 
 def test_compile_tells_how_far_it_is(run, monkeypatch):

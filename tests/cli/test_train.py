@@ -36,7 +36,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         "--sigma 2.0 --truncation 5 --no-normalize --seed 11 --threads 1 --quiet "
         "--step line_search --backfit 2 --max-depth 4 --min-curvature-leaf 0.01 "
         "--l2-regularization 0.5 --query-fraction 0.75 --noise 0.2 --n-draws 3 "
-        "--importance-fraction 0.6 --no-confirm-steps --squares 2.5"
+        "--importance-fraction 0.6 --no-confirm-steps --squares 2.5 --growth best_first"
     )
     valid = ("--valid", files / "valid.txt")
     assert run("train", files / "train.txt", *valid, "--model", path, *SMALL, *words).code == 0
@@ -50,6 +50,7 @@ def test_all_options_reach_the_ranker(run, files, tmp_path):
         **{"step": "line_search", "backfit": 2, "max_depth": 4, "min_curvature_leaf": 0.01},
         **{"l2_regularization": 0.5, "query_fraction": 0.75, "noise": 0.2, "n_draws": 3},
         **{"importance_fraction": 0.6, "confirm_steps": False, "squares": 2.5},
+        "growth": "best_first",
     }
     assert run("train", files / "train.txt", "--model", path, *SMALL, "--force").code == 0
     params = rk.load(path).get_params()
@@ -79,6 +80,7 @@ def test_quiet_prints_the_result_only(run, files, tmp_path):
     result = run("train", files / "train.txt", "--model", tmp_path / "m.rk", *SMALL, "--quiet")
     assert result.err == ""
     auto = f"auto: --importance-fraction {LARGEST_SHARE:g}, --truncation 60, --noise 0.5"
+    auto += f", {rk.load(tmp_path / 'm.rk').n_symmetric_} trees symmetric"
     assert result.out == f"LambdaMART with 6 trees\n{auto}\nmodel: {tmp_path / 'm.rk'}\n"
 
 

@@ -34,6 +34,19 @@ def by_rows(size, n_blocks, leaves, drawn=False, measures=0):
     return calls + 2 * measures, n_bytes + 2 * measures * LIMBS
 
 
+def by_rows_symmetric(size, n_blocks, leaves, measures=0):
+    """The same for a symmetric tree, whose levels are all split whole."""
+    # Of every level the sibling of each node is counted, and the root.
+    levels = leaves.bit_length() - 1
+    n_histograms, n_nodes = leaves // 2, leaves - 1
+    calls, n_bytes = n_histograms + 2 * levels, n_histograms * n_blocks * BLOCK_BYTES
+    # The best split of each level, and what it does to every node.
+    n_bytes += levels * size * 5 * 8 + n_nodes * 5 * 8
+    calls, n_bytes = calls + 1 + 2 + 3 + 1, n_bytes + SQUARES + 2 * EXPONENTS + 3 * 8 * leaves + 8
+    # Rows of the root; measures.
+    return calls + 1 + 2 * measures, n_bytes + 8 + 2 * measures * LIMBS
+
+
 def by_trees(size, leaves, full, grows, measures=0):
     """The same where one worker grows a tree, or each grows one."""
     n_trees = size if full else 1
@@ -86,7 +99,15 @@ def traffic_of_trees(size, leaves, n_docs, settings, **options):
 @pytest.mark.parametrize(("size", "leaves"), [(2, 4), (3, 7)])
 def test_traffic_of_a_tree(size, leaves, n_docs, drawn):
     expected = by_rows(size, 2, leaves, drawn, measures=1)
-    for found in traffic_of_trees(size, leaves, n_docs, {} if drawn else ALL_ROWS):
+    settings = {"growth": "best_first", **({} if drawn else ALL_ROWS)}
+    for found in traffic_of_trees(size, leaves, n_docs, settings):
+        assert found == [expected, expected]
+
+
+@pytest.mark.parametrize(("size", "leaves"), [(2, 4), (3, 8)])
+def test_traffic_of_a_symmetric_tree(size, leaves):
+    expected = by_rows_symmetric(size, 2, leaves, measures=1)
+    for found in traffic_of_trees(size, leaves, 60, {"growth": "symmetric", **ALL_ROWS}):
         assert found == [expected, expected]
 
 

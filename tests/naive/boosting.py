@@ -82,8 +82,8 @@ def draw_important(
     return found
 
 
-def newton_steps(leaf_of, lam, w, longest, l2, others, part_of):
-    """Σλ / (Σw + l2) of every leaf, times `part_of` the c that the rows held out ask for."""
+def newton_steps(leaf_of, lam, w, longest, l2, held_out):
+    """Σλ / (Σw + l2) of every leaf, and Σγλ and Σγ²w of the rows held out."""
 
     def steps_of(rows):
         steps = []
@@ -98,16 +98,13 @@ def newton_steps(leaf_of, lam, w, longest, l2, others, part_of):
 
     every_row = range(len(lam))
     steps = steps_of(every_row)
-    if others is None:
-        return steps
-    held_out = others.held_out
+    if held_out is None:
+        return steps, None
     asked = steps_of([row for row in every_row if not held_out[row]])
     rest = [row for row in every_row if held_out[row]]
     force = sum(asked[leaf_of[row]] * lam[row] for row in rest)
     bend = sum(asked[leaf_of[row]] ** 2 * w[row] for row in rest)
-    if bend == 0:
-        return steps
-    return steps * part_of(force / bend, others)
+    return steps, (force, bend)
 
 
 def label_squares(

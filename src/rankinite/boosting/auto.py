@@ -4,7 +4,7 @@
 as well have been make trees err in different ways, and their sum errs less; and every pair is
 needed, those far down the ranking too. Of many documents those that hardly pull need not be looked
 at for every tree, which saves most of its time; pairs near the top of their rankings teach soonest;
-and noise costs time.
+and noise costs time. So does growing trees in two ways.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ DEEP, SHALLOW = (6, 60), (3, 30)
 # ever so many. In between it is what leaves this number of all.
 LARGEST_SHARE, SMALLEST_SHARE = 0.75, 0.2
 ROWS_OF_SHARE = 120_000
+# In one of so many rounds trees are grown in both ways, if documents are many; of few, in all.
+ROUNDS_A_TRIAL = 4
 
 
 def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]:
@@ -44,3 +46,8 @@ def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]
         values["truncation"] = None if cut is None else max(factor * cut, least)
         values["noise"] = NOISE if few else 0.0
     return values
+
+
+def rounds_a_trial(n_rows: int) -> int:
+    """In one of how many rounds other queries say which way trees grow, if `growth` is "auto"."""
+    return 1 if n_rows < MANY_ROWS else ROUNDS_A_TRIAL

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from rankinite.binning import BinMapper, BinnedMatrix, BinnedRows, Bins
-from rankinite.boosting.auto import auto_values
+from rankinite.boosting.auto import auto_values, rounds_a_trial
+from rankinite.boosting.growth_trials import GrowthTrials
 from rankinite.boosting.objectives import Identity, Link, Objective, Outputs, document_weights
 from rankinite.boosting.query_sample import QuerySample
 from rankinite.boosting.rounds import BoostingRounds
@@ -56,7 +57,8 @@ class BoostedTrees(Learner):
     forest_ : Forest
         The trees round by round, within a round by output.
     chosen_ : dict
-        What parameters that are "auto" have come to, by their names.
+        What parameters that are "auto" have come to, by their names; but for `growth`, of which
+        `n_symmetric_` tells.
     """
 
     constraints: ClassVar[Mapping[str, Constraint]] = {
@@ -68,7 +70,7 @@ class BoostedTrees(Learner):
         "min_curvature_leaf": Real(0.0, or_low=True),
         "l2_regularization": Real(0.0, or_low=True),
         "max_bins": Whole(2, 255),
-        "growth": OneOf(("symmetric", "best_first")),
+        "growth": OneOf(("auto", "symmetric", "best_first")),
         "split": OneOf(("least_squares", "newton")),
         "row_fraction": Real(0.0, 1.0),
         "feature_fraction": Real(0.0, 1.0),
@@ -153,6 +155,8 @@ class BoostedTrees(Learner):
         stage = self._stage(objective, grower, outputs, dataset)
         stage.sample = self._sample(keys, dataset, together)
         if share is None:
+            if self.growth == "auto":
+                stage.trials = GrowthTrials(rounds_a_trial(n_rows))
             return TreeRounds(stage, data, objective.link, start)
         stage.seed = share.seed_of(self._seed)
         data = share.fingerprint(data, self._distribution.select)
@@ -238,7 +242,7 @@ class BoostedTrees(Learner):
 
     def _growth(self, dataset: Dataset, communicator: Communicator) -> GrowthParameters:
         return GrowthParameters(
-            growth=self.growth,
+            growth="symmetric" if self.growth == "auto" else self.growth,
             max_leaf_nodes=int(self.max_leaf_nodes),
             max_depth=None if self.max_depth is None else int(self.max_depth),
             min_samples_leaf=int(self.min_samples_leaf),
@@ -253,6 +257,12 @@ class BoostedTrees(Learner):
     def n_rounds_(self) -> int:
         """Rounds whose trees the model keeps."""
         return self.forest_.n_trees // len(self._start)
+
+    @property
+    def n_symmetric_(self) -> int:
+        """How many of the trees have nodes that are split alike."""
+        bins = np.zeros(len(self.forest_.feature), np.uint8)
+        return sum(tree.is_symmetric for tree in self.forest_.trees(bins))
 
     @property
     def feature_importances_(self) -> np.ndarray:

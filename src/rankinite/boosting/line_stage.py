@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rankinite.boosting.newton_steps import Others, newton_steps
+from rankinite.boosting.newton_steps import Stepped, newton_steps
 from rankinite.boosting.objectives import Objective, document_weights
 from rankinite.boosting.tree_stage import TreeStage
 from rankinite.data import Queries
@@ -67,8 +67,14 @@ class LineSearchStage(TreeStage):
         lam: Gradients,
         w: Gradients,
         scores: np.ndarray,
-        others: Others | None,
+        held_out: np.ndarray | None,
+    ) -> Stepped:
+        return Stepped(grown, self._searched(grown, lam, w, scores))
+
+    def _searched(
+        self, grown: GrownTree, lam: Gradients, w: Gradients, scores: np.ndarray
     ) -> np.ndarray:
+        """The step of every leaf."""
         place = (grown.leaf_of, grown.tree.n_leaves)
         everywhere = (self.grower.n_rows, self.grower.communicator)
         forces, masses, bends = (
@@ -87,8 +93,9 @@ class LineSearchStage(TreeStage):
         if self.learning_rate == 1.0:
             present = self._searcher.value(scores)
             if self._is_worse(self._searcher.value(scores + alpha * tree), present):
-                own_steps = newton_steps(grown, lam, w, self.objective.longest_step, self.grower)
-                return self._leaf_by_leaf(grown, own_steps, scores, present)
+                longest = self.objective.longest_step
+                own = newton_steps(grown, lam, w, longest, self.grower)
+                return self._leaf_by_leaf(grown, own.steps, scores, present)
         return alpha * steps
 
     def _leaf_by_leaf(

@@ -1,4 +1,4 @@
-"""How far the leaves of a tree go: Newton steps, and whether other queries confirm them.
+"""How far the leaves of a tree go: Newton steps, and how well other queries confirm them.
 
 A tree that was grown on some of the queries is tried on the others. With γ the steps that the drawn
 queries ask for, the cost of the others as a function of a common factor c of all steps is, to the
@@ -30,18 +30,43 @@ STILL_CONFIRMED = 0.3
 MOST_PART = 3.0
 
 
-class Others(NamedTuple):
-    """The rows that are to confirm the steps of a tree.
+class Verdict(NamedTuple):
+    """What rows that did not choose the splits of a tree say of its steps.
 
     Attributes
     ----------
-    held_out : ndarray of bool, shape (n_rows,)
-        Rows that did not choose the splits.
-    learning_rate : float
+    force, bend : float
+        Σ γλ and Σ γ²w over these rows, with the γ that the rows ask for which chose the splits.
     """
 
-    held_out: np.ndarray
-    learning_rate: float
+    force: float
+    bend: float
+
+    @property
+    def c(self) -> float:
+        """What the steps should be multiplied by, for these rows; 0 if they cannot tell."""
+        return self.force / self.bend if self.bend > 0.0 else 0.0
+
+    @property
+    def gain(self) -> float:
+        """Twice what c times the steps lower the cost by; below 0 if they go the wrong way."""
+        return self.c * abs(self.force)
+
+    def part(self, learning_rate: float) -> float:
+        """The part of its steps that the tree takes; more than 1: they are lengthened."""
+        if self.bend <= 0.0:
+            return 1.0
+        part = min(max(self.c / CONFIRMED, LEAST_PART), 1.0)
+        # No further than these rows ask for: the learning rate comes on top of it.
+        return max(part, min(self.c / STILL_CONFIRMED, MOST_PART, self.c / learning_rate))
+
+
+class Stepped(NamedTuple):
+    """A tree, the step of every leaf, and what the rows say that did not choose its splits."""
+
+    grown: GrownTree
+    steps: np.ndarray
+    verdict: Verdict | None = None
 
 
 def newton_steps(
@@ -50,46 +75,29 @@ def newton_steps(
     w: Gradients,
     longest: float,
     grower: Grower,
-    others: Others | None = None,
-) -> np.ndarray:
+    held_out: np.ndarray | None = None,
+) -> Stepped:
     """γ = Σλ / Σw of every leaf (Burges 2010, section 7), at most `longest` either way.
 
-    L2 regularisation is added to Σw. The part of their steps that `others` confirm may make them
-    longer than that.
+    L2 regularisation is added to Σw. `held_out`, of bool, are the rows that did not choose the
+    splits.
     """
     place = (grown.leaf_of, grown.tree.n_leaves, grower.n_rows, grower.communicator)
     l2 = grower.parameters.l2_of_steps
-    if others is None:
+    if held_out is None:
         forces, masses = (sums_over_leaves(terms, *place) for terms in (lam, w))
-        return bounded(forces, masses + l2, longest)
+        return Stepped(grown, bounded(forces, masses + l2, longest))
     # Of the rows that chose the splits, and of the others.
-    forces, masses = (sums_over_leaves(terms, *place, others.held_out) for terms in (lam, w))
+    forces, masses = (sums_over_leaves(terms, *place, held_out) for terms in (lam, w))
     asked = bounded(forces[0], masses[0] + l2, longest)
     steps = bounded(forces.sum(axis=0), masses.sum(axis=0) + l2, longest)
-    return steps * confirmed_part(asked, forces[1], masses[1], others)
+    return Stepped(grown, steps, verdict_of(asked, forces[1], masses[1]))
 
 
-def confirmed_part(
-    steps: np.ndarray, forces: np.ndarray, masses: np.ndarray, others: Others
-) -> float:
-    """The part of its steps that a tree takes.
-
-    Parameters
-    ----------
-    steps : ndarray of float64, shape (n_leaves,)
-        Those that the rows ask for which chose the splits.
-    forces, masses : ndarray of float64, shape (n_leaves,)
-        Σλ and Σw of the other rows.
-    others : Others
-    """
+def verdict_of(steps: np.ndarray, forces: np.ndarray, masses: np.ndarray) -> Verdict:
+    """What rows with these Σλ and Σw in the leaves say of the steps, each of shape (n_leaves,)."""
     # Not by BLAS, whose sums depend on its threads.
-    force, bend = float((steps * forces).sum()), float((steps * steps * masses).sum())
-    if bend <= 0.0:
-        return 1.0
-    c = force / bend
-    part = min(max(c / CONFIRMED, LEAST_PART), 1.0)
-    # No further than the others ask for: the learning rate comes on top of it.
-    return max(part, min(c / STILL_CONFIRMED, MOST_PART, c / others.learning_rate))
+    return Verdict(float((steps * forces).sum()), float((steps * steps * masses).sum()))
 
 
 def bounded(forces: np.ndarray, masses: np.ndarray, longest: float) -> np.ndarray:

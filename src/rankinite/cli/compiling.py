@@ -68,11 +68,12 @@ class CompilingAhead:
         by_lambdas: bool = True,
         measure: str = "ndcg@10",
         quiet: bool = False,
-        growth: str = "symmetric",
+        growth: str = "auto",
     ) -> None:
         self._measure, self._quiet = measure, quiet
         self._processes: list[subprocess.Popen[str]] = []
-        apart = ["symmetric trees" if growth == "symmetric" else "trees", "measures"]
+        trees = {"symmetric trees": "symmetric", "trees": "best_first"}
+        apart = [name for name, way in trees.items() if growth in (way, "auto")] + ["measures"]
         names = ["gradients", *apart] if by_lambdas else apart
         self._names = [name for name in names if not is_compiled(name)]
         self._n_groups, self._n_done = len(self._names), 0

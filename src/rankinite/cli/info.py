@@ -82,6 +82,8 @@ def _of_model(path: Path, n_shown: int) -> Facts:
         facts["parameters"] = _changed_parameters(model)
     if getattr(model, "chosen_", None):
         facts["chosen by auto"] = model.chosen_
+    if hasattr(model, "n_symmetric_"):
+        facts["symmetric trees"] = model.n_symmetric_
     if hasattr(model, "n_rounds_"):
         facts["rounds"], facts["best round"] = model.n_rounds_, model.best_iteration_
         facts["history"] = _history(model)

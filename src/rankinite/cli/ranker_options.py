@@ -193,9 +193,10 @@ RANKER_OPTIONS = {
     "max_bins": RankerOption(int, "255", _TREES, "Most bins of a feature, up to 255."),
     "growth": RankerOption(
         str,
-        "symmetric",
+        "auto",
         _TREES,
-        "All nodes of a level split alike, or the best leaf first: symmetric or best_first.",
+        "All nodes of a level split alike, or the best leaf first: symmetric or best_first; auto: "
+        "as queries confirm that were not drawn for the tree.",
         others={"mart": "best_first", "mcrank": "best_first"},
     ),
     "split": RankerOption(

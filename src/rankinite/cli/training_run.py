@@ -113,8 +113,11 @@ class TrainingRun:
             self.log.end(self.ranker, means, self.seconds, self.interrupt is not None)
         report(_in_words(self.ranker, self.valid))
         chosen = getattr(self.ranker, "chosen_", {})
-        if chosen:
-            report(f"auto: {', '.join(f'{flag_of(k)} {v:g}' for k, v in chosen.items())}")
+        told = [f"{flag_of(name)} {value:g}" for name, value in chosen.items()]
+        if getattr(self.ranker, "growth", None) == "auto":
+            told.append(f"{self.ranker.n_symmetric_} trees symmetric")
+        if told:
+            report(f"auto: {', '.join(told)}")
         if evaluation is not None:
             report(f"on {valid_files}:\n{evaluation}")
         report(f"model: {model}")

@@ -61,8 +61,7 @@ class Grower:
         self._copied = np.empty(0, np.uint64)
         self.left = self.right = np.empty(0, np.uint32)
         self.cells = np.empty(0, np.int64)
-        way = Symmetric if parameters.growth == "symmetric" else BestFirst
-        self._way: Symmetric | BestFirst = way(self)
+        self._ways: dict[str, Symmetric | BestFirst] = {}
 
     def grow(
         self,
@@ -70,6 +69,7 @@ class Grower:
         seed: np.uint64,
         drawn: np.ndarray | None = None,
         n_meant: int | None = None,
+        growth: str | None = None,
     ) -> GrownTree:
         """Grow a tree on the packed gradients.
 
@@ -84,11 +84,13 @@ class Grower:
         n_meant : int, optional
             How many rows they stand for, over all workers, when a leaf must have
             `min_samples_leaf`; as many as they are by default.
+        growth : {"symmetric", "best_first"}, optional
+            That of the parameters by default.
         """
         self._see(drawn)
         rows = np.arange(len(packed.cells), dtype=np.uint32)
         self._n_meant = n_meant
-        grown = self._way.grow(rows, packed, seed)
+        grown = self._way(growth or self.parameters.growth).grow(rows, packed, seed)
         tree = self._tree(grown, packed)
         if drawn is not None:
             return self._grown(tree, leaves_of(tree, self.matrix))
@@ -96,6 +98,11 @@ class Grower:
         starts, stops = np.array([(node.start, node.stop) for node in grown.leaves]).T.copy()
         write_leaves(rows, starts, stops, leaf_of)
         return self._grown(tree, leaf_of, stops - starts)
+
+    def _way(self, growth: str) -> Symmetric | BestFirst:
+        if growth not in self._ways:
+            self._ways[growth] = Symmetric(self) if growth == "symmetric" else BestFirst(self)
+        return self._ways[growth]
 
     def _grown(
         self, tree: Tree, leaf_of: np.ndarray, counts: np.ndarray | None = None

@@ -67,6 +67,7 @@ class RepeatedRowsGrower(Grower):
         seed: np.uint64,
         drawn: np.ndarray | None = None,
         n_meant: int | None = None,
+        growth: str | None = None,
     ) -> GrownTree:
         """Grow a tree on the packed gradients of rows by number; see `Grower.grow`."""
         rows = self.binned.rows if drawn is None else self.binned.rows[drawn]
@@ -82,7 +83,8 @@ class RepeatedRowsGrower(Grower):
         )
         sums = replace(packed, cells=cells[seen])
         all_seen = len(seen) == len(cells)
-        return super().grow(sums, seed, None if all_seen else seen.astype(np.uint32), n_meant)
+        drawn = None if all_seen else seen.astype(np.uint32)
+        return super().grow(sums, seed, drawn, n_meant, growth)
 
     def _grown(
         self, tree: Tree, leaf_of: np.ndarray, counts: np.ndarray | None = None

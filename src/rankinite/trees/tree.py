@@ -63,6 +63,19 @@ class Tree:
         """Number of leaves."""
         return len(self.value)
 
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether nodes are split alike: there are at most half as many different splits."""
+        splits = {
+            *zip(
+                self.feature.tolist(),
+                self.threshold.tolist(),
+                self.missing_left.tolist(),
+                strict=True,
+            )
+        }
+        return 2 * len(splits) <= len(self.feature) + 1
+
     def with_values(self, value: np.ndarray) -> Tree:
         """The same splits with other leaf values."""
         return replace(self, value=np.asarray(value, np.float64))
