@@ -320,6 +320,7 @@ def truth(fold: Fold, budget: Collection, repeat: int) -> list[np.ndarray]:
 LEARNERS: dict[str, Learned] = {
     "truth": truth,
     "rankinite": rankinite(),
+    "symmetric": rankinite(growth="symmetric"),
     "best first": rankinite(growth="best_first"),
     "papers": rankinite(**AS_IN_PAPERS),
     **PEERS,

@@ -21,7 +21,7 @@ DEEP, SHALLOW = (6, 60), (3, 30)
 LARGEST_SHARE, SMALLEST_SHARE = 0.75, 0.2
 ROWS_OF_SHARE = 120_000
 # In one of so many rounds trees are grown in both ways, if documents are many; of few, in all.
-ROUNDS_A_TRIAL = 4
+ROUNDS_A_TRIAL = 8
 
 
 def auto_values(n_rows: int, learned: Measure | None) -> dict[str, float | None]:

@@ -70,7 +70,7 @@ class LambdaMART(BoostedTrees):
         papers' trees grow best split first, each leaf by a split of its own, and find more at once.
         "auto" grows both on the same λs and documents and takes the one that the queries which were
         not drawn for it confirm: in every round of training data of less than 100,000 documents,
-        in every fourth otherwise, and the trees in between grow as the latest did. Where no queries
+        in every eighth otherwise, and the trees in between grow as the latest did. Where no queries
         can say it is "symmetric".
     split : {"newton", "least_squares"}
         Gain of a split: Σλ²/Σw, the fall of the cost's quadratic model, or the fall of the squared
@@ -209,7 +209,7 @@ class LambdaMART(BoostedTrees):
         sigma: float = 1.0,
         truncation: int | str | None = "auto",
         normalize: bool = True,
-        squares: float = 4.0,
+        squares: float = 1.0,
         noise: float | str = "auto",
         n_draws: int = 4,
         random_state: int | None = 0,

@@ -111,7 +111,7 @@ RANKER_OPTIONS = {
     ),
     "squares": RankerOption(
         float,
-        "4.0",
+        "1.0",
         _LEARN,
         "How much the squared error of the labels counts beside the lambdas of lambdamart.",
     ),
