@@ -104,6 +104,44 @@ def much_alike(n_queries: int, seed: int = 0) -> rk.Dataset:
     return _labelled((X, value), n_docs, (0.55, 0.3, 0.11, 0.03), 0.8, rng)
 
 
+def answers(n_queries: int, seed: int = 0) -> rk.Dataset:
+    """Twenty passages a question, of which one is the answer: likenesses that hardly tell."""
+    rng, n_docs = np.random.default_rng((seed, 16)), 20
+    n, fixed = n_queries * n_docs, np.random.default_rng(6)
+    right = np.zeros((n_queries, n_docs))
+    right[np.arange(n_queries), rng.integers(0, n_docs, n_queries)] = 1.0
+    y = right.ravel()
+    hard = np.repeat(rng.gamma(2.0, 0.5, n_queries), n_docs)
+    strength = fixed.exponential(0.5, 25)
+    X = rng.normal(size=(n, 25)) * (0.5 + hard[:, np.newaxis]) + np.outer(y, strength)
+    X[:, ::5] = np.round(X[:, ::5])
+    lengths = np.floor(rng.lognormal(4, 0.7, (n, 3)))
+    return rk.Dataset(np.column_stack([X, lengths]), y, qid=np.arange(n) // n_docs)
+
+
+def gaps(n_queries: int, seed: int = 0) -> rk.Dataset:
+    """Sixty documents a query; values are missing the oftener the higher, and some are absurd."""
+    rng, n_docs = np.random.default_rng((seed, 17)), 60
+    n, fixed = n_queries * n_docs, np.random.default_rng(7)
+    Z = rng.standard_t(3, size=(n, 40))
+    value = np.clip(Z[:, :15], -3, 3) @ fixed.normal(0, 1, 15)
+    for k in range(0, 12, 2):
+        value += np.clip(Z[:, 15 + k] * Z[:, 16 + k], -4, 4) * fixed.normal(0, 0.7)
+    X = np.sign(Z) * np.abs(Z) ** fixed.uniform(0.5, 3, 40)
+    X[rng.random(X.shape) < 0.5 / (1 + np.exp(-Z))] = np.nan
+    X[rng.random(X.shape) < 0.002] = 1e9
+    return _labelled((X, value), n_docs, (0.6, 0.25, 0.1), 0.6, rng)
+
+
+def wide(n_queries: int, seed: int = 0) -> rk.Dataset:
+    """Thirty documents a query with 800 features, of which forty count."""
+    rng, n_docs = np.random.default_rng((seed, 18)), 30
+    fixed = np.random.default_rng(8)
+    X = rng.normal(size=(n_queries * n_docs, 800)).astype(np.float32)
+    value = X[:, ::20] @ fixed.normal(0, 1, 40) + 1.5 * X[:, 0] * X[:, 20] + np.abs(X[:, 40])
+    return _labelled((X, value), n_docs, (0.5, 0.3, 0.15), 0.4, rng)
+
+
 WORLDS: dict[str, tuple[Callable[[int, int], rk.Dataset], int]] = {
     "purchases": (purchases, 1500),
     "words": (words, 800),
@@ -111,4 +149,7 @@ WORLDS: dict[str, tuple[Callable[[int, int], rk.Dataset], int]] = {
     "asked for": (asked_for, 1000),
     "few features": (few_features, 200),
     "much alike": (much_alike, 400),
+    "answers": (answers, 1500),
+    "gaps": (gaps, 500),
+    "wide": (wide, 400),
 }

@@ -4,9 +4,9 @@ Symmetric trees fit less of the noise in labels and of what few queries have in 
 grow best leaf first find more at once, above all where each of many features tells a little about
 a few documents. Which of the two is better depends on the data, and on how much is learned already.
 So both are grown on the same λs and documents, and the queries that were not drawn for them say
-which of them lowers their cost more (`newton_steps.Verdict`). What they ask for is in part what they
-have taught before, when they were drawn, which flatters the trees that fit more: those must be ahead
-by far, and are not tried where hardly any of a symmetric tree is confirmed.
+which of them lowers their cost more (`newton_steps.Verdict`). These taught other trees, for which
+they were drawn, and so their verdict flatters trees that fit more: those must be ahead by far, and
+are not tried where hardly any of a symmetric tree is confirmed.
 """
 
 from __future__ import annotations

@@ -114,8 +114,8 @@ class TrainingRun:
         report(_in_words(self.ranker, self.valid))
         chosen = getattr(self.ranker, "chosen_", {})
         told = [f"{flag_of(name)} {value:g}" for name, value in chosen.items()]
-        if getattr(self.ranker, "growth", None) == "auto":
-            told.append(f"{self.ranker.n_symmetric_} trees symmetric")
+        if self.ranker.get_params(deep=False).get("growth") == "auto":
+            told.append(f"{getattr(self.ranker, 'n_symmetric_', 0)} trees symmetric")
         if told:
             report(f"auto: {', '.join(told)}")
         if evaluation is not None:
