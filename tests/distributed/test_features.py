@@ -24,7 +24,7 @@ def test_only_best_splits_pass_between_workers():
 
     for counts in on_workers(2, work):
         assert "reduce_scatter" not in counts
-        # Of five trees of both growths with up to six leaves each, but for what is said at the start.
+        # Of five trees of each growth with up to six leaves, but for what is said at the start.
         assert counts["sum"].bytes <= 2 * 5 * 6 * 2 * 2 * 5 * 8
 
 

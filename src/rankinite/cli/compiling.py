@@ -72,9 +72,9 @@ class CompilingAhead:
     ) -> None:
         self._measure, self._quiet = measure, quiet
         self._processes: list[subprocess.Popen[str]] = []
-        trees = {"symmetric trees": "symmetric", "trees": "best_first"}
-        apart = [name for name, way in trees.items() if growth in (way, "auto")] + ["measures"]
-        names = ["gradients", *apart] if by_lambdas else apart
+        ways = {"symmetric trees": "symmetric", "trees": "best_first"}
+        trees = [name for name, way in ways.items() if growth in (way, "auto")]
+        names = [*(["gradients"] if by_lambdas else []), *trees, "measures"]
         self._names = [name for name in names if not is_compiled(name)]
         self._n_groups, self._n_done = len(self._names), 0
         if not self._names:
@@ -82,9 +82,9 @@ class CompilingAhead:
         be_silent_about_compiling()  # here it is told in more words, or not at all
         if not quiet:
             tell(f"{NOTICE}: {', '.join(self._names)}")
-        # This process reads the data, and on two cores takes the gradients too.
+        # This process reads the data and takes what is left; on two cores the gradients too.
         n_cores = os.cpu_count() or 1
-        shares = [apart, ["gradients"]] if n_cores > 2 else [apart]
+        shares = [trees, ["gradients"]] if n_cores > 2 else [trees]
         for share in shares if n_cores > 1 else []:
             wanted = [name for name in share if name in self._names]
             if wanted:
