@@ -52,7 +52,7 @@ def test_a_verdict_has_its_gain_and_c():
     assert (with_gain(3.0).gain, with_gain(3.0, 0.2).c) == pytest.approx((3.0, 0.2))
 
 
-@pytest.mark.parametrize(("gain", "chosen"), [(0.5, 0), (1.0, 0), (1.4, 0), (1.6, 1), (9.0, 1)])
+@pytest.mark.parametrize(("gain", "chosen"), [(0.5, 0), (1.0, 0), (1.9, 0), (2.1, 1), (9.0, 1)])
 def test_best_first_must_be_ahead_by_far(gain, chosen):
     grow, asked = verdicts(symmetric=with_gain(1.0), best_first=with_gain(gain))
     assert GrowthTrials(1).better(grow, 7, None).grown == WAYS[chosen]

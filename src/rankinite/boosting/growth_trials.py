@@ -18,7 +18,7 @@ from rankinite.boosting.newton_steps import CONFIRMED, Stepped
 from rankinite.trees import Tree
 
 # So many times the gain of a symmetric tree is asked of one grown best leaf first.
-AHEAD = 1.5
+AHEAD = 2.0
 
 
 @dataclass(frozen=True)
