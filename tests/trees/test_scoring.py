@@ -11,6 +11,7 @@ from rankinite.trees import (
     add_grown_tree,
     add_tree,
     bins_of_thresholds,
+    layout,
     score_binned,
     score_features,
     scoring,
@@ -41,13 +42,23 @@ def awkward_features(n, dtype, seed=0):
     return X
 
 
-def forest_on(X, n_trees=6, max_bins=255):
-    """A forest of random targets, its grown trees, and the bins."""
+GROWTHS = ("best_first", "symmetric")
+
+
+def forest_on(X, n_trees=6, max_bins=255, max_leaf_nodes=30, growths=GROWTHS):
+    """A forest of random targets, grown in each of some ways in turn; its trees, and the bins."""
     rng = np.random.default_rng(1)
     binned = binned_of(X, max_bins)
-    growth = {"max_leaf_nodes": 30, "feature_fraction": 0.4}
+    options = {"max_leaf_nodes": max_leaf_nodes, "feature_fraction": 0.4, "min_samples_leaf": 3}
     grown = [
-        grow(binned, packed_of(rng.normal(size=len(X))), seed, **growth) for seed in range(n_trees)
+        grow(
+            binned,
+            packed_of(rng.normal(size=len(X))),
+            seed,
+            growth=growths[seed % len(growths)],
+            **options,
+        )
+        for seed in range(n_trees)
     ]
     trees = [one.tree.with_values(rng.normal(size=one.tree.n_leaves)) for one in grown]
     return Forest.from_trees(trees), grown, trees, binned
@@ -110,6 +121,36 @@ def test_new_rows_at_and_beside_the_thresholds(dtype):
     raw = score_features(forest, X)
     assert raw.tobytes() == score_binned(forest, apply_mapper(X, edges)).tobytes()
     assert len(np.unique(raw)) > 100
+
+
+@both_dtypes
+@pytest.mark.parametrize("n", [1, 10, 40, 200, 1500])
+@pytest.mark.parametrize("max_leaf_nodes", [2, 3, 4, 8, 15, 32, 64, 255, 256, 400])
+def test_trees_of_few_different_splits_by_patterns(dtype, n, max_leaf_nodes, monkeypatch):
+    """One or two bytes of bits, and a table; or as any tree, if there may be no patterns."""
+    X = awkward_features(2000, dtype)
+    many = {"n_trees": 5, "max_leaf_nodes": max_leaf_nodes}
+    forest, _, trees, _ = forest_on(X, **many, growths=("symmetric",))
+    rows = awkward_features(n, dtype, seed=4)
+    n_patterns = np.diff(forest.scorer.layout.pattern_starts)
+    found = score_features(forest, rows)
+    if max_leaf_nodes in (4, 8, 15, 32, 64, 255):
+        assert (n_patterns > 0).sum() > 0
+    monkeypatch.setattr(layout, "_MOST_SPLITS", 0)
+    plain = Forest.from_trees(trees)
+    assert (np.diff(plain.scorer.layout.pattern_starts) == 0).all()
+    assert score_features(plain, rows).tobytes() == found.tobytes()
+
+
+def test_patterns_of_one_byte_and_of_two():
+    forest, *_ = forest_on(awkward_features(3000, np.float64), 20, max_leaf_nodes=300)
+    layout = forest.scorer.layout
+    n_planes, n_patterns = np.diff(layout.plane_starts), np.diff(layout.pattern_starts)
+    bits = np.log2(np.maximum(n_patterns, 1))
+    assert ((bits > 8) & (n_planes == 2)).any() and bits.max() <= 12
+    assert (n_planes[n_patterns == 0] > 2).all() and (n_patterns == 0).any()
+    small, *_ = forest_on(awkward_features(3000, np.float64), 4, growths=("symmetric",))
+    assert (np.diff(small.scorer.layout.plane_starts) == 1).all()
 
 
 def test_equals_walking_by_hand():

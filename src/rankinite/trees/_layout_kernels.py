@@ -2,6 +2,9 @@
 
 In both, a node looks at one row of codes and sends a document to the right when
 ``code − (rank + 1)``, in bytes that wrap around, is below a length; code 255 is "missing".
+
+A tree of few different splits, as symmetric trees are, takes a clear for each of these instead: a
+bit of it stays with the documents that go left, and a table tells the leaf of each pattern of bits.
 """
 
 import numpy as np
@@ -16,19 +19,85 @@ NO_CLEAR = 255 << 16
 
 
 @kernel()
+def number_splits(column, rank, missing_left, node_offsets, most, split_of, n_splits):
+    """Number the different splits of every tree, in the order in which its nodes have them.
+
+    Parameters
+    ----------
+    column, rank, missing_left, node_offsets
+        Of `layout.Splits`.
+    most : ndarray of int64, shape (n_trees,)
+        A tree that has more different splits than these is left to its nodes.
+    split_of : ndarray of int64, shape (n_nodes,)
+        Output: the number of every node's split.
+    n_splits : ndarray of int64, shape (n_trees,)
+        Output: how many; 0 for a tree that is left to its nodes.
+    """
+    for tree in range(node_offsets.shape[0] - 1):
+        nodes = node_offsets[tree]
+        first = np.empty(most[tree], np.int64)
+        n = 0
+        for node in range(nodes, node_offsets[tree + 1]):
+            k = 0
+            while k < n and not (
+                column[first[k]] == column[node]
+                and rank[first[k]] == rank[node]
+                and missing_left[first[k]] == missing_left[node]
+            ):
+                k += 1
+            if k == n:
+                if n == most[tree]:
+                    n = 0
+                    break
+                first[n] = node
+                n += 1
+            split_of[node] = k
+        n_splits[tree] = n
+
+
+@kernel()
+def write_leaves_of_patterns(left, right, split_of, node_offsets, pattern_starts, leaf_of_pattern):
+    """Write where every pattern of a tree's splits ends: bit k says that split k sends left."""
+    for tree in range(node_offsets.shape[0] - 1):
+        nodes, start = node_offsets[tree], pattern_starts[tree]
+        for pattern in range(pattern_starts[tree + 1] - start):
+            child = 0
+            while child >= 0:
+                node = nodes + child
+                child = left[node] if pattern >> split_of[node] & 1 else right[node]
+            leaf_of_pattern[start + pattern] = ~child
+
+
+@kernel()
 def number_leaves(
-    left, right, node_offsets, leaf_offsets, plane_starts, begin, extent, leaf_order, n_clears
+    left,
+    right,
+    node_offsets,
+    leaf_offsets,
+    plane_starts,
+    n_splits,
+    begin,
+    extent,
+    leaf_order,
+    n_clears,
 ):
     """Give the leaves of every tree places in which the smaller side of a node comes first.
 
     A clear then removes few leaves. `begin` is the place of the first leaf of a node's first
     side; `extent` the number of leaves there, negative if it is the right side; `leaf_order[p]`
-    the leaf at place p; `n_clears` the number of nodes that clear leaves of a plane of eight.
+    the leaf at place p; `n_clears` the number of nodes that clear leaves of a plane of eight. Of
+    trees with splits in common, the leaves keep their places, and bits are those of the splits.
     """
     size = np.empty(left.shape[0], np.int64)
     for tree in range(node_offsets.shape[0] - 1):
         nodes, leaves = node_offsets[tree], leaf_offsets[tree]
         n_nodes = node_offsets[tree + 1] - nodes
+        if n_splits[tree] > 0:
+            for leaf in range(leaves, leaf_offsets[tree + 1]):
+                leaf_order[leaf] = leaf
+            for plane in range(plane_starts[tree], plane_starts[tree + 1]):
+                n_clears[plane] = min(8, n_splits[tree] - 8 * (plane - plane_starts[tree]))
+            continue
         for node in range(nodes + n_nodes - 1, nodes - 1, -1):
             one, other = left[node], right[node]
             size[node] = size[nodes + one] if one >= 0 else 1
@@ -58,15 +127,32 @@ def number_leaves(
 
 @kernel()
 def write_clears(
-    column, rank, missing_left, begin, extent, node_offsets, plane_starts, next_clear, clears, rows
+    column,
+    rank,
+    missing_left,
+    begin,
+    extent,
+    split_of,
+    n_splits,
+    node_offsets,
+    plane_starts,
+    next_clear,
+    clears,
+    rows,
 ):
     """Write every node's clears, plane after plane, in the form of `_vector_kernels.cleared`.
 
-    A document that does not go to the first side of a node loses the leaves there. What is left
-    over of `clears` keeps its value.
+    A document that does not go to the first side of a node loses the leaves there, or the bit of
+    its split. What is left over of `clears` keeps its value.
     """
     for tree in range(node_offsets.shape[0] - 1):
+        n_written = 0
         for node in range(node_offsets[tree], node_offsets[tree + 1]):
+            if n_splits[tree] > 0:
+                if split_of[node] < n_written:
+                    continue
+                begin[node], extent[node] = n_written, 1
+                n_written += 1
             if extent[node] > 0:
                 low = rank[node] + 1
                 high = MISSING_CODE - 1 if missing_left[node] else MISSING_CODE

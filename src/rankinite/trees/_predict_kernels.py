@@ -16,6 +16,7 @@ from rankinite.trees._vector_kernels import (
     cleared,
     filled,
     prefetch,
+    store_bytes,
     store_lowest_bits,
     where_any,
 )
@@ -43,10 +44,11 @@ def _plane_scorer(width, sides):
 
         Each tree has a bit a leaf, eight in a plane; every test clears the leaves that a document
         cannot reach; the first leaf that stays alive is the one it falls into (QuickScorer,
-        Lucchese et al. 2015; side by side in vectors: RapidScorer, Ye et al. 2018).
+        Lucchese et al. 2015; side by side in vectors: RapidScorer, Ye et al. 2018). Where trees
+        have a bit a split, at most two planes of these are a pattern, and a table has its leaf.
         """
         clears, rows = layout.clears, layout.clear_rows
-        place_values = layout.place_values
+        place_values, leaf_of_pattern = layout.place_values, layout.leaf_of_pattern
         n_rows = np.uint64(scores.shape[0])
         leaf = np.empty(width, np.uint16)
         # Unsigned, so that no index can count from the end, and all planes in one go.
@@ -56,21 +58,37 @@ def _plane_scorer(width, sides):
             which = filled(np.uint8(0), width)
             number = np.uint8(0)
             last_plane = np.uint64(layout.plane_starts[tree + np.uint64(1)])
+            first_pattern = np.uint64(layout.pattern_starts[tree])
+            last_pattern = np.uint64(layout.pattern_starts[tree + np.uint64(1)])
             while plane < last_plane:
                 alive = filled(np.uint8(255), lanes)
                 first = layout.plane_offsets[plane] * steps_a_pair
                 last = layout.plane_offsets[plane + np.uint64(1)] * steps_a_pair
                 for i in range(first, last):
                     alive = cleared(alive, codes, clears, rows, i, sides)
-                # The first plane with a leaf alive stays.
-                which = where_any(bits, which, filled(number, width))
-                bits = where_any(bits, bits, both_sides(alive, sides))
                 plane += np.uint64(1)
-                number = np.uint8(number + 1)
-            store_lowest_bits(which, bits, leaf)
+                if last_pattern > first_pattern:
+                    which, bits = bits, both_sides(alive, sides)
+                else:
+                    # The first plane with a leaf alive stays.
+                    which = where_any(bits, which, filled(number, width))
+                    bits = where_any(bits, bits, both_sides(alive, sides))
+                    number = np.uint8(number + 1)
             first_leaf = np.uint64(layout.leaf_offsets[tree])
-            for row in range(n_rows):
-                scores[row] += place_values[first_leaf + np.uint64(leaf[row])]
+            if last_pattern > first_pattern:
+                mask = last_pattern - first_pattern - np.uint64(1)
+                if mask > np.uint64(255):
+                    store_bytes(which, bits, leaf)
+                else:
+                    store_bytes(bits, bits, leaf)
+                for row in range(n_rows):
+                    pattern = first_pattern + (np.uint64(leaf[row]) & mask)
+                    own_leaf = first_leaf + np.uint64(leaf_of_pattern[pattern])
+                    scores[row] += place_values[own_leaf]
+            else:
+                store_lowest_bits(which, bits, leaf)
+                for row in range(n_rows):
+                    scores[row] += place_values[first_leaf + np.uint64(leaf[row])]
 
     return add_planes
 

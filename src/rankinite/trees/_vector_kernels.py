@@ -176,6 +176,20 @@ def store_lowest_bits(typing_context: Any, plane: Any, bits: Any, out: Any) -> t
 
 
 @intrinsic
+def store_bytes(typing_context: Any, low: Any, high: Any, out: Any) -> tuple[Any, Callable]:
+    """Write ``low + 256·high`` of every two bytes to uint16 `out`."""
+    wide = ir.VectorType(_I16, low.width)
+
+    def emit(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        upper = builder.shl(builder.zext(args[1], wide), ir.Constant(wide, [8] * low.width))
+        both = builder.or_(upper, builder.zext(args[0], wide))
+        _store(builder, both, _element(context, builder, signature.args[2], args[2], _I64(0)))
+        return context.get_dummy_value()
+
+    return types.void(low, high, out), emit
+
+
+@intrinsic
 def count_below(typing_context: Any, table: Any, start: Any, x: Any) -> tuple[Any, Callable]:
     """How many of 16 elements of a table from `start` on are below x (none if x is NaN).
 

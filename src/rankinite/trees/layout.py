@@ -19,7 +19,9 @@ from rankinite.trees._layout_kernels import (
     NO_CLEAR,
     PAIR,
     number_leaves,
+    number_splits,
     write_clears,
+    write_leaves_of_patterns,
     write_nodes,
 )
 from rankinite.trees._predict_kernels import WIDE
@@ -29,6 +31,10 @@ from rankinite.trees._vector_kernels import GROUP
 _MOST_PLACES = 2**24
 # The number of a plane is a byte, and a plane has eight leaves.
 _MOST_LEAVES_IN_PLANES = 8 * 256
+# Of a tree with so many different splits or fewer a table has the leaf of each pattern of these, if
+# there are at most half as many as leaves. The patterns are bits of two bytes, and tables of more
+# would not lie in the caches.
+_MOST_SPLITS = 12
 
 
 class Layout(NamedTuple):
@@ -44,6 +50,10 @@ class Layout(NamedTuple):
     place_values : ndarray of float64, shape (n_leaves,)
         The leaves' values in the order of the bits.
     leaf_offsets : ndarray of int64, shape (n_trees + 1,)
+    leaf_of_pattern : ndarray of uint16, shape (n_patterns,)
+        The leaf of every pattern of the bits of trees that have few different splits.
+    pattern_starts : ndarray of int64, shape (n_trees + 1,)
+        The first pattern of every tree; trees that are left to their nodes have none.
     nodes : ndarray of uint64, shape (n_nodes + n_leaves,)
     node_values : ndarray of float64, shape (n_nodes + n_leaves,)
     node_starts : ndarray of int64, shape (n_trees + 1,)
@@ -57,6 +67,8 @@ class Layout(NamedTuple):
     plane_starts: np.ndarray
     place_values: np.ndarray
     leaf_offsets: np.ndarray
+    leaf_of_pattern: np.ndarray
+    pattern_starts: np.ndarray
     nodes: np.ndarray
     node_values: np.ndarray
     node_starts: np.ndarray
@@ -131,19 +143,45 @@ def lay_out(splits: Splits) -> Layout:
         empty = np.zeros(1, np.int64)
         no_clears = np.empty(0, np.uint32)
         planes = (no_clears, no_clears, empty, empty, np.empty(0))
+        patterns = (np.empty(0, np.uint16), np.zeros(len(n_leaves) + 1, np.int64))
         walk_rows = WIDE
     else:
-        planes = _planes_of(splits, n_leaves)
+        split_of, n_splits = _common_splits(splits, n_leaves)
+        planes = _planes_of(splits, n_leaves, split_of, n_splits)
+        patterns = _patterns_of(splits, split_of, n_splits)
         walk_rows = _walk_rows(len(planes[0]) / max(1, len(n_leaves)))
-    return Layout(*planes, splits.leaf_offsets, nodes, node_values, node_starts, walk_rows)
+    nodes_and_values = (nodes, node_values, node_starts, walk_rows)
+    return Layout(*planes, splits.leaf_offsets, *patterns, *nodes_and_values)
+
+
+def _common_splits(splits: Splits, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The number of every node's split, and how many a tree has; 0: it is left to its nodes."""
+    split_of, n_splits = np.zeros(splits.node_offsets[-1], np.int64), np.empty_like(n_leaves)
+    most = np.minimum(n_leaves // 2, _MOST_SPLITS)
+    of_nodes = (splits.column, splits.rank, splits.missing_left)
+    number_splits(*of_nodes, splits.node_offsets, most, split_of, n_splits)
+    return split_of, n_splits
+
+
+def _patterns_of(
+    splits: Splits, split_of: np.ndarray, n_splits: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The leaf of every pattern, and the first pattern of every tree."""
+    n_patterns = np.where(n_splits > 0, 2**n_splits, 0)
+    starts = np.concatenate([[0], np.cumsum(n_patterns)])
+    leaf_of = np.empty(starts[-1], np.uint16)
+    tree = (splits.left, splits.right, split_of, splits.node_offsets)
+    write_leaves_of_patterns(*tree, starts, leaf_of)
+    return leaf_of, starts
 
 
 def _planes_of(
-    splits: Splits, n_leaves: np.ndarray
+    splits: Splits, n_leaves: np.ndarray, split_of: np.ndarray, n_splits: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The first five arrays of a layout."""
     node_offsets, leaf_offsets = splits.node_offsets, splits.leaf_offsets
-    plane_starts = np.concatenate([[0], np.cumsum((n_leaves + 7) // 8)])
+    n_bits = np.where(n_splits > 0, n_splits, n_leaves)
+    plane_starts = np.concatenate([[0], np.cumsum((n_bits + 7) // 8)])
     n_clears = np.zeros(plane_starts[-1], np.int64)
     begin, extent = np.empty((2, node_offsets[-1]), np.int64)
     leaf_order = np.empty(leaf_offsets[-1], np.int64)
@@ -153,6 +191,7 @@ def _planes_of(
         node_offsets,
         leaf_offsets,
         plane_starts,
+        n_splits,
         begin,
         extent,
         leaf_order,
@@ -167,6 +206,8 @@ def _planes_of(
         splits.missing_left,
         begin,
         extent,
+        split_of,
+        n_splits,
         node_offsets,
         plane_starts,
         PAIR * plane_offsets[:-1],
