@@ -202,7 +202,7 @@ def test_they_teach_what_noisy_labels_have_to_say(measure):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(9000, 8))
         clean = X[:, :4].sum(axis=1) + X[:, 4] * X[:, 5]
-        noisy = clean + 4 * clean.std() * rng.normal(size=len(X))
+        noisy = clean + 6 * clean.std() * rng.normal(size=len(X))
         qid, train, test = np.arange(9000) // 30, slice(0, 3000), slice(3000, None)
 
         def labels_of(values):
@@ -215,4 +215,4 @@ def test_they_teach_what_noisy_labels_have_to_say(measure):
             yield rk.evaluate(model.fit(data), others, measure)[measure]
 
     without, beside = np.mean([list(qualities(seed)) for seed in range(4)], axis=0)
-    assert beside > without + 0.002, (without, beside)
+    assert beside > without + 0.01, (without, beside)
