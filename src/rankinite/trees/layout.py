@@ -150,8 +150,8 @@ def lay_out(splits: Splits) -> Layout:
         planes = _planes_of(splits, n_leaves, split_of, n_splits)
         patterns = _patterns_of(splits, split_of, n_splits)
         walk_rows = _walk_rows(len(planes[0]) / max(1, len(n_leaves)))
-    nodes_and_values = (nodes, node_values, node_starts, walk_rows)
-    return Layout(*planes, splits.leaf_offsets, *patterns, *nodes_and_values)
+    offsets = splits.leaf_offsets
+    return Layout(*planes, offsets, *patterns, nodes, node_values, node_starts, walk_rows)
 
 
 def _common_splits(splits: Splits, n_leaves: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
