@@ -59,7 +59,7 @@ def test_best_first_must_be_ahead_by_far(gain, chosen):
     assert asked == list(WAYS)
 
 
-@pytest.mark.parametrize("verdict", [None, Verdict(1.0, 9.0), Verdict(-1.0, 1.0), Verdict(0, 0)])
+@pytest.mark.parametrize("verdict", [Verdict(1.0, 9.0), Verdict(-1.0, 1.0), Verdict(0, 0)])
 def test_nothing_is_tried_where_hardly_anything_is_confirmed(verdict):
     grow, asked = verdicts(symmetric=verdict, best_first=with_gain(9.0))
     assert GrowthTrials(1).better(grow, 0, None).grown == "symmetric"
@@ -90,9 +90,16 @@ def arrays_of(forest: Forest):
     return {name: array.tobytes() for name, array in forest.to_arrays().items()}
 
 
-def test_without_drawn_queries_trees_are_symmetric():
-    ways = [arrays_of(forest(growth=way, query_fraction=1.0)) for way in ("auto", "symmetric")]
-    assert ways[0] == ways[1]
+@pytest.mark.parametrize("nobody", [{"query_fraction": 1.0}, {"step": "line_search"}])
+@pytest.mark.parametrize("max_leaf_nodes", [3, 8])
+@pytest.mark.parametrize("every", [1, 4])
+def test_where_nobody_is_asked_trees_are_symmetric(nobody, max_leaf_nodes, every, monkeypatch):
+    """Also between trials, whatever can be seen of the latest tree: of three leaves nothing can."""
+    monkeypatch.setattr(auto, "ROUNDS_A_TRIAL", every)
+    monkeypatch.setattr(auto, "MANY_ROWS", 100)
+    options = {**nobody, "max_leaf_nodes": max_leaf_nodes, "n_estimators": 12}
+    found, expected = (forest(growth=way, **options) for way in ("auto", "symmetric"))
+    assert arrays_of(found) == arrays_of(expected)
 
 
 @pytest.mark.parametrize("confirm", [True, False])

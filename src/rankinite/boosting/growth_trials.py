@@ -41,7 +41,7 @@ class GrowthTrials:
         Parameters
         ----------
         grow : function
-            Grows it in the way of a name.
+            Grows it in the way of a name, and asks the other queries.
         latest : Tree or None
             That of the round before, of whose way nothing else is known: so training that is
             resumed goes on as it would have.
@@ -49,8 +49,8 @@ class GrowthTrials:
         if round_number % self.every and latest is not None:
             return grow("symmetric" if latest.is_symmetric else "best_first")
         symmetric = grow("symmetric")
-        # Nobody may have been asked.
-        if symmetric.verdict is None or symmetric.verdict.c < CONFIRMED:
+        assert symmetric.verdict is not None
+        if symmetric.verdict.c < CONFIRMED:
             return symmetric
         best_first = grow("best_first")
         assert best_first.verdict is not None

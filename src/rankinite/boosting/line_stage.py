@@ -61,6 +61,9 @@ class LineSearchStage(TreeStage):
         # measure to search, and nothing to learn either.
         return LineSearcher(self._measure, self._dataset)
 
+    def _held_out(self, round_number: int) -> None:
+        """No row: the weight of a tree is searched on all of them."""
+
     def _steps(
         self,
         grown: GrownTree,

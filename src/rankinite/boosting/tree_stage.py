@@ -88,7 +88,7 @@ class TreeStage:
             grown = grow(growth=growth)
             return self._steps(grown, forces, bends, self.scores[output], held_out)
 
-        if self.trials is None:
+        if self.trials is None or held_out is None:
             found = stepped(None)
         else:
             latest = self._latest[output] if self._latest else None
